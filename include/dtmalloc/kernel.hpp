@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Kernel: one simulated machine. A value; no globals.
+//
+// Example:
+//   Kernel k{KernelConfig{.cpus = 2, .mem = 1ull << 30}};
+//   malloc_type& foo = k.define_type("M_FOO", "foo", "Foo subsystem");
+//   void* p = k.malloc(100, &foo, M_WAITOK);
+//   TypeStats s = k.type_stats(foo);                       // s.memalloced == 128
+//   for (const Leak& leak : k.leaks()) ...
+//
+// Units:         bytes, pages of 4096 bytes, nanoseconds.
+// Errors:        KernelPanic; the machine stays readable after one. Boot: Result with a Diagnostic.
+// Thread safety: all members may be called from any thread; boot and destruction by one.
+// Source:        src/README.md; spec/malloc9.md.
+#pragma once
+
+#include <array>
+#include <dtmalloc/kern/malloc.hpp>
+#include <dtmalloc/smp/cpu.hpp>
+#include <dtmalloc/sys/address_map.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtmalloc {
+
+inline constexpr std::size_t kPageSize = 4096;
+
+// What differs between FreeBSD releases, as data. KernelRelease::find(16) etc.
+struct KernelRelease {
+  int version;                         // 8 12 14 16
+  std::vector<std::uint32_t> classes;  // zone sizes, ascending
+  bool zone_prefix;                    // "malloc-16" (true) or "16"
+  int vmstat_format;                   // 2: humanized; 1: KiB columns; 0: with HighUse
+  static const KernelRelease* find(int version);
+  static std::vector<int> versions();
+};
+
+struct KernelConfig {
+  int release = 16;
+  int cpus = 4;
+  bool fixed_cpus = false;         // true: no CPU beyond `cpus` (the command)
+  std::uint64_t mem = 8ull << 30;  // physical memory, bytes
+  std::uint64_t seed = 1;
+  std::uint64_t op_cost = 100;  // virtual ns per operation
+  bool real_clock = false;
+  RunMode mode = RunMode::deterministic;
+  bool invariants = false;                 // option INVARIANTS
+  std::optional<std::uint64_t> kmem_zmax;  // tunable vm.kmem_zmax
+  std::vector<std::uint32_t> classes;      // what-if class table; empty: the release's
+};
+
+// Sums over all CPUs.
+struct TypeStats {
+  std::uint64_t memalloced = 0;
+  std::uint64_t memfreed = 0;
+  std::uint64_t numallocs = 0;
+  std::uint64_t numfrees = 0;
+  std::uint64_t size_mask = 0;
+};
+
+struct Leak {
+  const malloc_type* type;
+  std::int64_t allocations;
+  std::int64_t bytes;
+};
+
+// One UMA zone as vm.zone_stats and vm.uma.* show it.
+struct ZoneStats {
+  std::string name;
+  std::uint64_t size = 0, limit = 0, used = 0, free = 0, requests = 0, fail = 0, sleep = 0,
+                xdomain = 0;
+  std::uint32_t flags = 0, rsize = 0, ppera = 0, ipers = 0, align = 0, bucket_size = 0,
+                bucket_size_max = 0, efficiency = 0;
+  std::uint64_t keg_pages = 0, keg_free_items = 0, keg_free_slabs = 0;
+  std::uint64_t bucket_cache_items = 0;  // sum of uzd_nitems
+  std::vector<std::uint64_t> cpu_items;  // items cached on each CPU
+};
+
+class Kernel {
+ public:
+  explicit Kernel(const KernelConfig& config);
+  ~Kernel();
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  // What is wrong with a configuration, or nothing.
+  static std::optional<Diagnostic> check(const KernelConfig& config);
+
+  const KernelConfig& config() const;
+  const KernelRelease& release() const;
+  const std::vector<std::uint32_t>& classes() const;  // the class table in force
+  std::uint64_t kmem_zmax() const;
+  CpuSet& cpus();
+  AddressMap& addresses();
+  // The kernel of the current CPU, or nullptr.
+  static Kernel* current();
+  // The kernel that owns the C objects (MALLOC_DEFINE), or nullptr.
+  static Kernel* default_kernel();
+
+  // --- malloc(9) on this kernel
+  void* malloc(std::size_t size, malloc_type* mtp, MallocFlags flags);
+  void free(void* addr, malloc_type* mtp);
+  void zfree(void* addr, malloc_type* mtp);
+  void* realloc(void* addr, std::size_t size, malloc_type* mtp, MallocFlags flags);
+  void* reallocf(void* addr, std::size_t size, malloc_type* mtp, MallocFlags flags);
+  void* mallocarray(std::size_t nmemb, std::size_t size, malloc_type* mtp, MallocFlags flags);
+  void* malloc_aligned(std::size_t size, std::size_t align, malloc_type* mtp, MallocFlags flags);
+  void* malloc_exec(std::size_t size, malloc_type* mtp, MallocFlags flags);
+  void* contigmalloc(std::size_t size, malloc_type* mtp, MallocFlags flags, std::uint64_t low = 0,
+                     std::uint64_t high = ~std::uint64_t{0}, std::size_t alignment = kPageSize,
+                     std::uint64_t boundary = 0);
+  void contigfree(void* addr, std::size_t size, malloc_type* mtp);
+  std::size_t malloc_size(std::size_t size);
+  std::size_t malloc_usable_size(const void* addr);
+  void malloc_type_allocated(malloc_type* mtp, unsigned long size);
+  void malloc_type_freed(malloc_type* mtp, unsigned long size);
+
+  // --- types
+  // Makes and registers a type that the kernel owns. `symbol` is the C name ("M_FOO").
+  malloc_type& define_type(std::string_view symbol, std::string_view shortdesc,
+                           std::string_view longdesc = {});
+  void malloc_init(malloc_type* mtp);    // register (also a user's own object)
+  void malloc_uninit(malloc_type* mtp);  // unregister; prints the leak warning on the console
+  malloc_type* type(std::string_view shortdesc);         // malloc_desc2type, newest first; or null
+  malloc_type* type_by_symbol(std::string_view symbol);  // "M_TEMP"; or null
+  std::string_view symbol(const malloc_type& mtp) const;
+  std::vector<malloc_type*> types() const;  // oldest registered first; no side effect
+  // malloc_type_list(9), to the letter: newest first, costs `temp` a malloc and a free.
+  void malloc_type_list(const std::function<void(malloc_type*)>& function);
+  TypeStats type_stats(const malloc_type& mtp) const;
+  // What happened before the run: statistics of CPU 0, no probe.
+  void add_history(malloc_type& mtp, const TypeStats& history);
+  std::vector<Leak> leaks() const;
+
+  // --- zones and memory
+  std::vector<ZoneStats> zones() const;  // in vmstat -z's order
+  std::uint64_t free_pages() const;
+  std::uint64_t total_pages() const;
+  std::uint64_t uma_kmem_total() const;
+  // Host pointer -> what it belongs to: class size, or page-rounded size; 0: nothing live there.
+  std::size_t block_size(const void* addr) const;
+
+  // --- the bridge: what the provider dtmalloc sets on every CPU
+  void set_malloc_probe(dtrace_malloc_probe_func_t function);
+  void set_malloc_probes_enabled(bool enabled);
+
+  struct Impl;
+  Impl& impl() { return *impl_; }
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dtmalloc

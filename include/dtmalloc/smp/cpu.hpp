@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Simulated CPUs, threads and time: what one machine runs on.
+//
+// A Cpu is owned by one host thread at a time (curcpu). The owner enters its critical section with
+// a plain store, reads the guard word, and leaves with a release store; it needs no lock. Whoever
+// else wants something done on that CPU uses CpuSet::run_on_cpu(), which sets a guard bit, makes
+// the bit visible (membarrier), waits until the section is left, and runs the function while the
+// owner is held in its cold path.
+//
+// Example:
+//   CpuSet cpus({.count = 4, .seed = 7});
+//   cpus.bind(2);                                  // this host thread is now CPU 2
+//   { CriticalSection section; /* per-CPU data */ }
+//   cpus.run_on_cpu(cpus.cpu(0), [&] { /* CPU 0 stands still */ });
+//
+// Units:         time in nanoseconds since boot.
+// Errors:        a misuse of the machine is a KernelPanic.
+// Thread safety: Cpu fields belong to the owner but for `guard`; CpuSet is safe from any thread.
+// Source:        src/README.md, "CPUs"; critical_enter(9), sleepqueue(9).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <dtmalloc/sys/error.hpp>
+#include <dtmalloc/sys/probe_hook.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtmalloc {
+
+inline constexpr int MAXCPU = 1024;
+
+class CpuSet;
+
+// Why a call must leave the fast path. One or-ed word per CPU.
+enum GuardBit : std::uint32_t {
+  kGuardUnbound = 1u << 0,  // the placeholder of threads that own no CPU
+  kGuardStop = 1u << 1,     // run_on_cpu() waits for this CPU
+  kGuardPanic = 1u << 2,    // the machine has panicked
+  kGuardDebug = 1u << 3,    // a kernel option checks every call (INVARIANTS, subzones, ...)
+  kGuardTwin = 1u << 4,     // function boundary probes: the instrumented twin runs instead
+  kGuardContext = 1u << 5,  // inside an explicit critical section, an interrupt or no-sleep region
+};
+
+// A thread of the simulated machine.
+struct SimThread {
+  std::string execname = "kernel";
+  int pid = 0;
+  int ppid = 0;
+  int tid = 100000;
+  int uid = 0;
+  int gid = 0;
+  std::vector<std::string> call_sites;  // simulated stack, outermost first ("foo_attach+0x1c")
+  std::uint64_t run_time = 0;           // ns it has run: vtimestamp
+  int intr_nesting = 0;                 // in an interrupt
+  int no_sleeping = 0;                  // in a no-sleep region
+};
+
+// One CPU. The layers above extend it (kern's per-CPU caches derive from it); the hot path reads
+// nothing that is not reached from here.
+struct alignas(128) Cpu {
+  std::atomic<std::uint32_t> guard{0};      // GuardBit
+  std::atomic<std::uint32_t> critnest{0};   // td_critnest of the thread on this CPU
+  std::byte* stats_base = nullptr;          // + mti_stats = this CPU's malloc_type_stats
+  const std::uint8_t* kmemsize = nullptr;   // (size rounded up to 16) >> 4 -> zone index
+  const std::uint8_t* page_zone = nullptr;  // page number in the arena -> zone index + 1, 0: look
+  std::uintptr_t arena_base = 0;
+  std::size_t arena_pages = 0;
+  bool dtrace_malloc_enabled = false;  // this kernel's, copied to each CPU
+  int id = 0;
+  dtrace_malloc_probe_func_t dtrace_malloc_probe = nullptr;  // ditto
+  CpuSet* machine = nullptr;
+  SimThread* thread = nullptr;  // curthread
+  void* dtrace = nullptr;       // the framework's per-CPU state
+  void* kernel = nullptr;       // the Kernel
+};
+
+// The CPU that this host thread owns; never null: unbound threads share a placeholder whose guard
+// word says kGuardUnbound.
+extern thread_local Cpu* curcpu __attribute__((tls_model("initial-exec")));
+
+// critical_enter(9) / critical_exit(9) on the current CPU; nests.
+void critical_enter();
+void critical_exit();
+class CriticalSection {
+ public:
+  CriticalSection() { critical_enter(); }
+  ~CriticalSection() { critical_exit(); }
+  CriticalSection(const CriticalSection&) = delete;
+  CriticalSection& operator=(const CriticalSection&) = delete;
+};
+
+// Adds to a counter that only the owner writes and others may read: a plain add instruction in
+// release builds, relaxed atomics where a checker looks.
+inline void owner_add(std::uint64_t& counter, std::uint64_t amount) {
+#if defined(DTM_CHECKS) || defined(__SANITIZE_THREAD__)
+  std::atomic_ref<std::uint64_t> shared(counter);
+  shared.store(shared.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+#else
+  counter += amount;
+#endif
+}
+inline std::uint64_t racy_read(const std::uint64_t& counter) {
+  return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(counter))
+      .load(std::memory_order_relaxed);
+}
+
+using CalloutId = std::uint64_t;
+
+// The machine's clock: virtual (advanced by the runner) or the host's monotonic clock.
+// Callouts run on the thread that advances the clock, outside critical sections, in time order
+// (ties in order of creation).
+class Clock {
+ public:
+  explicit Clock(bool real);
+  std::uint64_t now() const;  // ns since boot
+  std::int64_t wall() const;  // ns since the epoch; virtual: 2026-10-27 00:00:00 UTC + now()
+  bool is_real() const { return real_; }
+  void advance(std::uint64_t ns);  // virtual only; runs what falls due on the way
+  void run_due();
+  std::uint64_t next_due() const;  // ~0: nothing
+  // First call at `first` (absolute), then every `interval` ns (0: once).
+  CalloutId schedule(std::uint64_t first, std::uint64_t interval, std::function<void()> function);
+  void cancel(CalloutId id);
+
+ private:
+  struct Callout;
+  bool real_;
+  std::uint64_t now_ = 0;
+  std::uint64_t boot_real_ = 0;
+  std::uint64_t next_id_ = 1;
+  std::vector<Callout> callouts_;
+
+ public:
+  ~Clock();
+};
+
+// How the threads of one machine take turns.
+enum class RunMode {
+  deterministic,  // one at a time, by baton, in an order that the seed decides
+  parallel,       // host threads own disjoint CPUs
+};
+
+struct SmpConfig {
+  int count = 4;         // CPUs at boot
+  bool may_grow = true;  // unbound host threads get a CPU of their own, up to MAXCPU
+  std::uint64_t seed = 1;
+  bool real_clock = false;
+  RunMode mode = RunMode::deterministic;
+};
+
+class CpuSet {
+ public:
+  // `make_cpu` builds a CPU's object (the layers above pass theirs) and fills what they added.
+  explicit CpuSet(const SmpConfig& config,
+                  std::function<std::unique_ptr<Cpu, void (*)(Cpu*)>(int id)> make_cpu = {});
+  ~CpuSet();
+  CpuSet(const CpuSet&) = delete;
+  CpuSet& operator=(const CpuSet&) = delete;
+
+  int count() const;  // CPUs that exist; ids 0 .. count()-1
+  Cpu& cpu(int id);
+
+  // Makes the calling host thread the owner of CPU `id` (waits until it is free).
+  void bind(int id);
+  // Gives the calling thread some free CPU, growing the set if allowed; what an unbound call does.
+  Cpu& bind_any();
+  void unbind();  // the calling thread owns no CPU of this machine any more
+  // Moves the calling simulated thread to another CPU without switching stacks.
+  void move_to(int id);
+
+  // Runs `function` while the owner of `cpu` is outside its critical section and held there. On
+  // the caller's own CPU a plain call. Panics inside a critical section.
+  void run_on_cpu(Cpu& cpu, const std::function<void()>& function);
+  // run_on_cpu() on every CPU, one after another; afterwards no CPU is inside an old section.
+  void run_on_each_cpu(const std::function<void(Cpu&)>& function);
+  // Waits until every CPU has been outside its critical section once: dtrace_sync().
+  void synchronize();
+  void set_guard(Cpu& cpu, std::uint32_t bits);
+  void clear_guard(Cpu& cpu, std::uint32_t bits);
+
+  Clock& clock();
+  SimThread& thread0();
+  SimThread& current_thread();
+
+  // --- simulated threads (deterministic mode gives each a stack and one baton)
+  // Starts a thread on a CPU; it first runs when the baton reaches it.
+  SimThread& spawn(const SimThread& attributes, int cpu, std::function<void()> body);
+  void join_all();        // the caller waits for all spawned threads
+  void operation_done();  // between operations: maybe passes the baton (seeded quanta)
+  void sleep_until(std::uint64_t time);  // virtual wait
+  // Sleeps on a channel until wakeup(channel); `what` names operation and reason in a deadlock
+  // report: "malloc 65536 M_A M_WAITOK", "free pages". Panics in a critical section, and with a
+  // list of all sleepers when nothing can wake anybody.
+  void sleep_on(const void* channel, const std::string& operation, const std::string& reason);
+  void wakeup(const void* channel);
+  RunMode mode() const;
+
+  // --- panic and console
+  // The first panic marks the machine (kGuardPanic on every CPU): every later entry throws it
+  // again. Carries the current thread's call sites.
+  [[noreturn]] void panic(const std::string& message);
+  bool panicked() const;
+  const std::string& panic_message() const;
+  // Throws if the machine has panicked; what cold paths call on kGuardPanic.
+  void check_panic();
+  // printf(9): what the kernel prints on its console. Default: stderr.
+  void console(std::string_view text);
+  void set_console(std::function<void(std::string_view)> sink);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dtmalloc
