@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Write a provider; enable a probe with a C++ callback.
+//
+// Example:
+//   Framework framework(kernel.cpus(), kernel.addresses());
+//   framework.load_standard_providers();                 // dtrace
+//   load_dtmalloc(framework, kernel);                    // dtmalloc
+//   framework.open();                                    // a consumer's open: probes are provided
+//   EnablingId e = *framework.enable({"dtmalloc", "", "temp", "malloc"}, &on_malloc, &context);
+//   ... allocate ...
+//   framework.disable(e);                                // no CPU is inside on_malloc any more
+//
+// Errors:        registration and unregistration return an errno as the kernel does.
+// Thread safety: any thread; providers are called with the framework's lock held. A callback runs
+//                on the firing thread inside a critical section and must not allocate with
+//                malloc(9), block or throw.
+// Source:        spec/dtrace.md 4 and 5.
+#pragma once
+
+#include <cstdint>
+#include <dtmalloc/dtrace/probe.hpp>
+#include <dtmalloc/smp/cpu.hpp>
+#include <dtmalloc/sys/address_map.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtmalloc {
+class Kernel;
+}
+
+namespace dtmalloc::dtrace {
+
+class Framework;
+using ProviderId = std::uintptr_t;  // dtrace_provider_id_t
+using EnablingId = std::uint32_t;
+
+// dtrace_argdesc_t: the type of args[index]; an empty native type: there is no such argument.
+struct ArgDescription {
+  int index = 0;
+  std::string native;      // "struct malloc_type *"
+  std::string translated;  // empty: the same
+};
+
+// dtrace_pops_t.
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  // description == nullptr: create all probes now; else the one described, if it can be.
+  virtual void provide(const ProbeDescription* description) = 0;
+  virtual void enable(ProbeId id, void* parg) = 0;
+  virtual void disable(ProbeId id, void* parg) = 0;
+  virtual void getargdesc(ProbeId id, void* parg, ArgDescription& description);
+  virtual std::uint64_t getargval(ProbeId id, void* parg, int index);
+  virtual void destroy(ProbeId id, void* parg);
+};
+
+// Called at a firing, inside the critical section, with host addresses.
+using ProbeCallback = void (*)(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+                               std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
+
+// Privileges of a registration (dtrace_ppriv_t).
+inline constexpr std::uint32_t DTRACE_PRIV_KERNEL = 0x0001;
+inline constexpr std::uint32_t DTRACE_PRIV_USER = 0x0002;
+
+// The framework of one machine.
+class Framework {
+ public:
+  Framework(CpuSet& cpus, AddressMap& addresses);
+  ~Framework();
+  Framework(const Framework&) = delete;
+  Framework& operator=(const Framework&) = delete;
+
+  CpuSet& cpus();
+  AddressMap& addresses();
+
+  // --- providers: dtrace_register and friends; 0 or an errno
+  int register_provider(std::string_view name, const ProviderAttributes& attributes,
+                        std::uint32_t privileges, Provider* ops, ProviderId* id);
+  int unregister_provider(ProviderId id);
+  ProbeId probe_create(ProviderId provider, std::string_view module, std::string_view function,
+                       std::string_view name, int aframes, void* parg);
+  // Exact names of that provider's probes; nullptr: do not care. kNoProbe: none.
+  ProbeId probe_lookup(ProviderId provider, const char* module, const char* function,
+                       const char* name);
+  void* probe_arg(ProviderId provider, ProbeId id);
+  // A loaded provider object that lives as long as the framework.
+  void keep(std::unique_ptr<Provider> provider);
+  void load_standard_providers();  // dtrace: BEGIN END ERROR
+
+  // --- probes
+  struct ProbeInfo {
+    ProbeId id;
+    ProbeDescription description;
+    ProviderAttributes attributes;
+  };
+  std::vector<ProbeInfo> probes() const;  // in id order
+  // Ids that match, ascending; asks providers to create the probe when nothing does.
+  std::vector<ProbeId> match(const ProbeDescription& description);
+  ProbeInfo probe(ProbeId id) const;
+  std::vector<ArgDescription> arguments(ProbeId id);
+
+  // A consumer opens the framework: every provider is asked to provide everything.
+  void open();
+  void close();
+
+  // --- C++ callbacks
+  // Enables every probe that matches; a Diagnostic (D_PDESC_ZERO) when none does.
+  Result<EnablingId> enable(const ProbeDescription& description, ProbeCallback callback,
+                            void* context);
+  // Afterwards no CPU is, or will be, inside the callback for this enabling.
+  void disable(EnablingId id);
+  std::uint32_t enabled_probes() const;  // probes with at least one enabling
+
+  // dtrace_probe(): fires a probe on the current CPU (critical section entered by the caller).
+  static void probe_fire(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+                         std::uintptr_t arg3, std::uintptr_t arg4);
+
+  struct Impl;
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// Loads the provider dtmalloc(4) for a kernel: dtmalloc::<type>:malloc and :free.
+void load_dtmalloc(Framework& framework, Kernel& kernel);
+
+}  // namespace dtmalloc::dtrace

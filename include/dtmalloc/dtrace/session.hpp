@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One consumer of the framework, as libdtrace is: compile, enable, go, work, stop.
+//
+// Example:
+//   Framework framework(kernel.cpus(), kernel.addresses());
+//   framework.load_standard_providers();
+//   load_dtmalloc(framework, kernel);
+//   Session session(framework, {.out = print, .err = print_error});
+//   auto program = session.compile({.kind = ProgramSource::specifier,
+//                                   .text = "dtmalloc:::malloc {@[probefunc] = count()}"});
+//   if (!program) ... program.error() ...
+//   session.enable(*program);       // prints "dtrace: description 'dtmalloc:::malloc ' matched .."
+//   session.go();                   // BEGIN
+//   ... the machine runs; session.work() falls due on its clock ...
+//   session.stop();                 // END, last pass, final newline and aggregations
+//
+// Units:         rates in nanoseconds, sizes in bytes.
+// Errors:        Diagnostics; format them with message_of() in dtrace(1)'s own shape.
+// Thread safety: one thread at a time, outside critical sections.
+// Source:        dtrace(1); spec/dtrace.md 2 and 3.
+#pragma once
+
+#include <dtmalloc/dtrace/provider.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtmalloc::dtrace {
+
+struct SessionSinks {
+  std::function<void(std::string_view)> out;  // results
+  std::function<void(std::string_view)> err;  // messages
+};
+
+struct ProgramSource {
+  enum Kind { specifier, script } kind = specifier;
+  std::string text;  // the -n argument as given, or the file's contents
+  std::string name;  // script: path as given
+  enum Context { provider, module, function, probe_name } context = probe_name;  // -P -m -f -n
+  std::vector<std::string> args;  // $1 ...; $0 is `name` for scripts, "dtrace" otherwise
+};
+
+using ProgramId = std::size_t;
+
+class Session {
+ public:
+  // Opens the framework (probes are provided now).
+  Session(Framework& framework, SessionSinks sinks);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // -x name[=value]; the error's message is libdtrace's ("Invalid option name").
+  Result<void> set_option(std::string_view name, std::string_view value);
+  bool quiet() const;
+
+  Result<ProgramId> compile(const ProgramSource& source);
+  // Enables a program and prints its "matched" line (unless quiet); the number of pairs.
+  Result<std::size_t> enable(ProgramId program);
+  // Activates buffers and fires BEGIN. No probe at all matched: "no probes matched" or "specified".
+  Result<void> go();
+  // One pass: status, aggregation snapshot, buffers, output. go() schedules it on the clock.
+  void work();
+  bool done() const;        // exit() was noticed, or stop() ran
+  int exit_status() const;  // of exit(), else 0
+  bool had_errors() const;  // drops or run-time errors were reported
+  // Fires END, takes the last pass, prints the final newline and unprinted aggregations.
+  void stop();
+
+  // dtrace -l: heading and rows for a description (nullptr: all probes). False: nothing matched.
+  bool list(const ProbeDescription* description);
+
+  // What each stage of a compiled program looks like: "parse", "types", "dif", "clauses".
+  std::string dump(ProgramId program, std::string_view stage) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// "dtrace: invalid probe specifier <text>: <error>" or "dtrace: failed to compile script <file>:
+// line 3: <error>", as dtrace(1) prints it, with its newline; then our caret lines.
+std::string message_of(const ProgramSource& source, const Diagnostic& diagnostic);
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// DIF: the instruction set, objects, and the state in which they run.
+// Counterpart:  dtrace.h (DIF part)
+// Invariants:   only verify() makes a VerifiedDif; run() assumes all that verify() proves: opcodes,
+//               registers, table indexes and variable ids in range, branches forward and inside,
+//               ret last and only there. So every object terminates.
+#pragma once
+
+#include <cstdint>
+#include <dtmalloc/sys/address_map.hpp>
+#include <dtmalloc/sys/error.hpp>
+#include <string>
+#include <vector>
+
+#include "dtrace/dif/types.hpp"
+
+namespace dtmalloc::dtrace {
+
+enum class DifOp : std::uint8_t {
+#define DIF_OP(number, name, form, effect) name = number,
+#include "dtrace/dif/opcodes.def"
+#undef DIF_OP
+};
+
+// Instruction words: op(8) r1(8) r2(8) rd(8) | op(8) index(16) rd(8) | op(8) label(24).
+// A load whose value is a kernel pointer has 1 in the unused field r2: the value read is a host
+// address and becomes the simulated one.
+constexpr std::uint32_t dif_registers(DifOp op, unsigned r1, unsigned r2, unsigned rd) {
+  return static_cast<std::uint32_t>(op) << 24 | r1 << 16 | r2 << 8 | rd;
+}
+constexpr std::uint32_t dif_index(DifOp op, unsigned index, unsigned rd) {
+  return static_cast<std::uint32_t>(op) << 24 | index << 8 | rd;
+}
+constexpr std::uint32_t dif_label(DifOp op, unsigned label) {
+  return static_cast<std::uint32_t>(op) << 24 | label;
+}
+
+// Built-in variable ids (spec/dtrace.md 21).
+enum DifVar : std::uint32_t {
+  kVarArgs = 0x000,
+  kVarCurthread = 0x100,
+  kVarTimestamp = 0x101,
+  kVarVtimestamp = 0x102,
+  kVarIpl = 0x103,
+  kVarEpid = 0x104,
+  kVarId = 0x105,
+  kVarArg0 = 0x106,
+  kVarArg9 = 0x10f,
+  kVarStackdepth = 0x110,
+  kVarCaller = 0x111,
+  kVarProbeprov = 0x112,
+  kVarProbemod = 0x113,
+  kVarProbefunc = 0x114,
+  kVarProbename = 0x115,
+  kVarPid = 0x116,
+  kVarTid = 0x117,
+  kVarExecname = 0x118,
+  kVarZonename = 0x119,
+  kVarWalltimestamp = 0x11a,
+  kVarUstackdepth = 0x11b,
+  kVarUcaller = 0x11c,
+  kVarPpid = 0x11d,
+  kVarUid = 0x11e,
+  kVarGid = 0x11f,
+  kVarErrno = 0x120,
+  kVarExecargs = 0x121,
+  kVarJid = 0x122,
+  kVarJailname = 0x123,
+  kVarCpu = 0x200,
+  kVarUser = 0x500,  // first user-defined scalar
+};
+
+// How a value is kept and recorded.
+struct ValueDesc {
+  TypeId type = kNoType;
+  std::uint32_t size = 8;  // bytes when recorded
+  bool by_ref = false;     // the register holds the address of the bytes
+  bool is_string = false;  // by_ref, ends at a NUL
+  bool is_signed = true;
+};
+
+struct DifObject {
+  std::vector<std::uint32_t> text;
+  std::vector<std::uint64_t> ints;  // setx
+  std::string strings;              // sets: offsets into it; starts with a NUL
+  ValueDesc result;
+};
+
+// A user-defined scalar variable of a program (ids from kVarUser, one space per scope).
+enum class Scope : std::uint8_t { global, local };
+struct VariableDesc {
+  std::string name;
+  Scope scope = Scope::global;
+  std::uint32_t id = 0;
+  ValueDesc value;
+};
+
+class VerifiedDif {
+ public:
+  const DifObject& object() const { return object_; }
+
+ private:
+  friend Result<VerifiedDif, std::string> verify(DifObject, const std::vector<VariableDesc>&);
+  explicit VerifiedDif(DifObject object) : object_(std::move(object)) {}
+  DifObject object_;
+};
+Result<VerifiedDif, std::string> verify(DifObject object,
+                                        const std::vector<VariableDesc>& variables);
+
+enum class Fault : std::uint16_t {
+  none = 0xffff,
+  unknown = 0,
+  badaddr = 1,
+  badalign = 2,
+  illop = 3,
+  divzero = 4,
+  noscratch = 5,
+  kpriv = 6,
+  upriv = 7,
+  tupoflow = 8,
+  badstack = 9,
+  library = 1000,
+};
+std::string_view fault_text(Fault fault);  // "invalid address"
+
+// Simulated addresses of what belongs to the consumer, not to the kernel.
+inline constexpr std::uint64_t kScratchBase = 0xffffffe000000000;
+inline constexpr std::uint64_t kStringTableBase = 0xffffffe100000000;
+inline constexpr std::uint64_t kVariableBase = 0xffffffe200000000;
+
+// What one run of an object sees. Built once per CPU and consumer, reset per clause.
+struct DifState {
+  void* owner = nullptr;
+  // Built-in variables; `index` for args[]. May set fault. Strings come back as simulated address.
+  std::uint64_t (*variable)(DifState& state, std::uint32_t id, std::uint64_t index) = nullptr;
+  const AddressMap* addresses = nullptr;
+  std::byte* scratch = nullptr;  // seen at kScratchBase
+  std::size_t scratch_size = 0;
+  std::size_t scratch_used = 0;
+  std::uint32_t strsize = 256;
+  // User-defined scalars by id - kVarUser: the register's 64 bits, or for strings the bytes in
+  // `*_bytes` at id * strsize, seen at kVariableBase.
+  std::uint64_t* globals = nullptr;
+  std::byte* global_bytes = nullptr;
+  std::size_t global_count = 0;
+  std::uint64_t* locals = nullptr;
+  std::byte* local_bytes = nullptr;
+  std::size_t local_count = 0;
+  const DifObject* object = nullptr;  // whose string table is at kStringTableBase
+  Fault fault = Fault::none;
+  std::uint64_t fault_address = 0;
+  std::int32_t fault_offset = -1;  // bytes into the object's text
+  std::uint64_t random = 1;
+};
+
+// Runs to ret; the result is meaningless when state.fault is set. Never allocates, never throws.
+std::uint64_t run(const VerifiedDif& dif, DifState& state);
+// Readable bytes at a simulated address in this state: scratch, string table, variables, kernel.
+std::size_t readable_from(const DifState& state, std::uint64_t address, const void** host);
+
+std::string disassemble(const DifObject& object);  // as dtrace -S prints it
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A compiled D program: what the compiler hands to the framework and to the printer.
+// Counterpart:  DOF, dtrace_ecbdesc_t, dtrace_actdesc_t
+#pragma once
+
+#include <dtmalloc/dtrace/probe.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dtrace/dif/dif.hpp"
+
+namespace dtmalloc::dtrace {
+
+// One conversion of a printf format, or literal text before it.
+struct Conversion {
+  std::string literal;       // text before the conversion; the last entry may have only this
+  char conversion = 0;       // d i o u x X c s S p e f g Y T C k a ... 0: literal only; '%': %%
+  bool aggregation = false;  // %@
+  bool left = false, plus = false, space = false, alternate = false, zero = false, group = false;
+  int width = -1, precision = -1;
+  bool width_arg = false, precision_arg = false;  // '*'
+  std::string modifier;                           // h l ll ...
+};
+struct Format {
+  std::string text;
+  std::vector<Conversion> conversions;
+};
+
+enum class AggFunction : std::uint8_t {
+  count,
+  sum,
+  min,
+  max,
+  avg,
+  stddev,
+  quantize,
+  lquantize,
+  llquantize,
+};
+std::string_view to_string(AggFunction function);
+
+// An aggregation of a consumer; all its programs share the ids.
+struct AggregationDesc {
+  std::string name;  // "_" for @
+  std::uint32_t id = 0;
+  AggFunction function = AggFunction::count;
+  std::vector<ValueDesc> keys;
+  std::int32_t base = 0, limit = 0;  // lquantize
+  std::uint16_t step = 1;
+  std::uint16_t factor = 0, low = 0, high = 0, nsteps = 0;  // llquantize
+};
+
+// A value that a statement computes.
+struct Value {
+  VerifiedDif dif;
+  ValueDesc desc;
+};
+
+enum class ActionKind : std::uint8_t {
+  eval,  // an expression for its side effects; records nothing
+  trace,
+  printf,
+  printa,
+  exit,
+  aggregate,
+  clear,
+  trunc,
+  normalize,
+  denormalize,
+};
+
+struct Action {
+  ActionKind kind = ActionKind::eval;
+  // trace, exit: one; printf: one per '*' and conversion, in order; aggregate: the keys;
+  // trunc, normalize: the number.
+  std::vector<Value> values;
+  std::optional<Value> argument;         // aggregate: the value; absent for count()
+  std::optional<Value> increment;        // quantize family
+  std::uint32_t aggregation = 0;         // aggregate, clear, ...
+  std::vector<std::uint32_t> printed;    // printa
+  std::shared_ptr<const Format> format;  // printf, printa (null: default layout)
+  std::uint32_t first_index = 1;  // number of its first action in run-time errors (dtrace.md 17.3)
+};
+
+// A clause on one description. Several descriptions before one body are several clauses.
+struct Clause {
+  ProbeDescription description;
+  std::optional<VerifiedDif> predicate;
+  std::vector<Action> actions;
+  bool empty_body = false;  // no statements: prints a default line
+  SourceLocation where;
+};
+
+struct Program {
+  std::vector<Clause> clauses;
+};
+
+// What all programs of a consumer share; grows with every compile.
+struct ProgramSpace {
+  TypeTable* types = nullptr;
+  std::vector<AggregationDesc> aggregations;  // id = index + 1
+  std::vector<VariableDesc> variables;
+  std::uint32_t globals = 0, locals = 0;  // numbers of ids given out
+};
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The compiler, stage by stage: characters -> tokens -> tree -> typed tree -> DIF.
+// A compile is a function of its inputs; two may run at once.
+// Counterpart:  libdtrace (dt_lex.l, dt_grammar.y, dt_parser.c, dt_cg.c)
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dtrace/dif/catalog.hpp"
+#include "dtrace/dif/program.hpp"
+
+namespace dtmalloc::dtrace {
+
+enum class SpecContext : std::uint8_t { provider, module, function, name };
+
+struct CompileInput {
+  std::string text;
+  std::string file;  // empty: a command-line string
+  SpecContext context = SpecContext::name;
+  bool allow_zero_matches = false;  // -Z
+  bool allow_empty = false;         // -x empty
+  bool argref = false;              // -x argref
+  bool defaultargs = false;         // -x defaultargs
+  std::uint32_t strsize = 256;
+  std::vector<std::string> arguments;  // $0 $1 ...
+  // #pragma D option name[=value]; the text of the error if it is refused, or empty.
+  std::function<std::string(std::string_view, std::string_view)> set_option;
+};
+
+struct CompileOutput {
+  Program program;
+  std::string parse_dump, type_dump;
+};
+
+// The first error only, as dtrace(1): tag, place, text. Diagnostic::where.file is empty for
+// command-line strings; `message` already begins with "line 3: " or "in action list: " where
+// dtrace(1) says so (spec/dtrace.md 18.1).
+Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, ProgramSpace& space);
+
+// A description with right-to-left fields (spec/dtrace.md 1.2).
+Result<ProbeDescription> parse_description(std::string_view text, SpecContext context);
+
+}  // namespace dtmalloc::dtrace
