@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Runs a fuzz target once over each file named on the command line, or found in a folder named there.
-// Arguments that begin with '-' are libFuzzer's and are ignored. Exit status 1: a file is unreadable.
+// Runs a fuzz target once over each file named on the command line, or in a folder named there.
+// Arguments that begin with '-' are libFuzzer's and are ignored. Exit status 1: unreadable file.
 
 #include <algorithm>
 #include <cstdint>

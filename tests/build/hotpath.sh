@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The hot path's shape and cost. kern_malloc and kern_free save no register and call nothing; their
+# cold parts are other functions. bench/hotpath, where it exists, is counted by callgrind:
+# `hotpath MODE N` runs N pairs; MODE is `null` (the loop alone), `absent` (no hooks) or `present`
+# (hooks, disabled).
+# Usage: hotpath.sh BUILD-FOLDER
+set -eu
+build=$1
+pair_limit=64 # instructions of a pair, net of the loop
+hook_limit=6  # what two disabled probes may add to a pair
+
+for function in kern_malloc kern_free; do
+  code=$(objdump -d --no-show-raw-insn --disassemble=$function "$build/libdtmalloc_kmem.a" |
+    grep -E '^ +[0-9a-f]+:') || code=
+  [ -n "$code" ] || {
+    echo "$function: not found in libdtmalloc_kmem.a"
+    exit 1
+  }
+  if printf '%s\n' "$code" | grep -E '[[:space:]](push|call)q?\b|sub +\$0x[0-9a-f]+,%rsp'; then
+    echo "$function: its hot part does the above"
+    exit 1
+  fi
+  printf '%s: %d instructions, no push, no call\n' $function "$(printf '%s\n' "$code" | wc -l)"
+done
+
+hotpath=$build/bench/hotpath
+[ -x "$hotpath" ] || exit 0
+# count MODE N: instructions that callgrind counts
+count() {
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$hotpath" "$1" "$2" 2>&1 |
+    sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
+}
+# per_pair MODE: hundredths of an instruction
+per_pair() {
+  echo $((($(count "$1" 110000) - $(count "$1" 10000)) / 1000))
+}
+null=$(per_pair null)
+absent=$(($(per_pair absent) - null))
+present=$(($(per_pair present) - null))
+printf 'hundredths of an instruction a pair: hooks absent %d, disabled %d\n' $absent $present
+[ $present -le $((pair_limit * 100)) ] || {
+  echo "the limit is ${pair_limit}00"
+  exit 1
+}
+[ $((present - absent)) -le $((hook_limit * 100)) ] || {
+  echo "disabled hooks may add ${hook_limit}00"
+  exit 1
+}

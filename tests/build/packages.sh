@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Sourced by sim/demo, tests/run and .ci/setup: the packages that each needs, and their installation.
+
+# What the command, the tests and the checks need, by the names of Debian 12.
+packages_demo="g++ cmake ninja-build libfmt-dev libcli11-dev"
+packages_test="$packages_demo libgtest-dev libgmock-dev libbenchmark-dev jq libxml2-utils mandoc"
+packages_check="$packages_test clang libclang-rt-14-dev llvm-14 clang-format-14 valgrind pkg-config"
+
+say() { printf '== %s\n' "$*"; }
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+is_debian_12() (
+  [ -r /etc/os-release ] || exit 1
+  . /etc/os-release
+  [ "${ID-}" = debian ] && [ "${VERSION_ID-}" = 12 ]
+)
+
+# missing_packages PACKAGE...: prints those that are not installed.
+missing_packages() {
+  for package; do
+    status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || status=absent
+    [ "$status" = installed ] || printf '%s ' "$package"
+  done
+}
+
+# install_packages PACKAGE...: on Debian 12 installs those that are missing. Another system must
+# have them all already, under these names; otherwise the list is printed and the script ends with
+# status 1.
+install_packages() {
+  missing=$*
+  if command -v dpkg-query >/dev/null 2>&1; then
+    missing=$(missing_packages "$@")
+  fi
+  if [ -z "$missing" ]; then
+    say "all packages are installed: $*"
+    return
+  fi
+  if ! is_debian_12; then
+    printf 'Packages needed, by the names of Debian 12:\n  %s\n' "$*"
+    die "this is not Debian 12, so nothing is installed here; install: $missing"
+  fi
+  sudo=
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null 2>&1 || die "must be root, or have sudo, to install: $missing"
+    sudo=sudo
+  fi
+  say "installing with apt-get: $missing"
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -q
+  # shellcheck disable=SC2086 # a list of words
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+}
+
+# build PRESET [CMAKE-ARG]...: configures build/PRESET and builds it. Run from the project's root.
+build() {
+  preset=$1
+  shift
+  say "cmake --preset $preset $*"
+  cmake --preset "$preset" "$@"
+  say "cmake --build --preset $preset"
+  cmake --build --preset "$preset"
+}
