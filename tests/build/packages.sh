@@ -47,10 +47,20 @@ install_packages() {
     command -v sudo >/dev/null 2>&1 || die "must be root, or have sudo, to install: $missing"
     sudo=sudo
   fi
-  say "installing with apt-get: $missing"
-  $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -q
+  mkdir -p build
+  say "apt-get update (log: build/apt.log)"
+  apt_get update -q
+  say "apt-get install --no-install-recommends $missing"
   # shellcheck disable=SC2086 # a list of words
-  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+  apt_get install -q -y --no-install-recommends $missing
+}
+
+# apt_get ARGUMENT...: as root; its output is kept in build/apt.log and shown when it fails.
+apt_get() {
+  if ! $sudo env DEBIAN_FRONTEND=noninteractive apt-get "$@" >build/apt.log 2>&1 </dev/null; then
+    tail -n 30 build/apt.log >&2
+    die "apt-get $1 failed"
+  fi
 }
 
 # build PRESET [CMAKE-ARG]...: configures build/PRESET and builds it. Run from the project's root.
