@@ -8,7 +8,7 @@ packages_check="$packages_test clang libclang-rt-14-dev llvm-14 clang-format-14 
 
 say() { printf '== %s\n' "$*"; }
 die() {
-  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  printf '%s: %s\n' "$0" "$*" >&2
   exit 1
 }
 
