@@ -70,6 +70,36 @@ enum DifVar : std::uint32_t {
   kVarUser = 0x500,  // first user-defined scalar
 };
 
+// Subroutines of `call` that are modelled (spec/dtrace.md 16, 21).
+enum DifSubr : std::uint32_t {
+  kSubrRand = 0,
+  kSubrStrlen = 12,
+  kSubrStrjoin = 23,
+  kSubrLltostr = 24,
+  kSubrBasename = 25,
+  kSubrDirname = 26,
+  kSubrStrchr = 28,
+  kSubrStrrchr = 29,
+  kSubrStrstr = 30,
+  kSubrSubstr = 32,
+  kSubrIndex = 33,
+  kSubrRindex = 34,
+  kSubrHtons = 35,
+  kSubrHtonl = 36,
+  kSubrHtonll = 37,
+  kSubrNtohs = 38,
+  kSubrNtohl = 39,
+  kSubrNtohll = 40,
+  kSubrToupper = 44,
+  kSubrTolower = 45,
+  kSubrStrtoll = 53,
+};
+// "strlen"; empty: no such subroutine, or not modelled.
+std::string_view subroutine_name(std::uint32_t subroutine);
+
+inline constexpr unsigned kDifRegisters = 8;       // r0 is 0
+inline constexpr unsigned kDifTupleRegisters = 8;  // arguments of a subroutine
+
 // How a value is kept and recorded.
 struct ValueDesc {
   TypeId type = kNoType;
@@ -98,11 +128,15 @@ struct VariableDesc {
 class VerifiedDif {
  public:
   const DifObject& object() const { return object_; }
+  // The text with variable accesses told apart by kind (dif_int.hpp): what run() executes.
+  const std::vector<std::uint32_t>& code() const { return code_; }
 
  private:
   friend Result<VerifiedDif, std::string> verify(DifObject, const std::vector<VariableDesc>&);
-  explicit VerifiedDif(DifObject object) : object_(std::move(object)) {}
+  VerifiedDif(DifObject object, std::vector<std::uint32_t> code)
+      : object_(std::move(object)), code_(std::move(code)) {}
   DifObject object_;
+  std::vector<std::uint32_t> code_;
 };
 Result<VerifiedDif, std::string> verify(DifObject object,
                                         const std::vector<VariableDesc>& variables);
@@ -127,6 +161,7 @@ std::string_view fault_text(Fault fault);  // "invalid address"
 inline constexpr std::uint64_t kScratchBase = 0xffffffe000000000;
 inline constexpr std::uint64_t kStringTableBase = 0xffffffe100000000;
 inline constexpr std::uint64_t kVariableBase = 0xffffffe200000000;
+inline constexpr std::uint64_t kLocalBase = 0xffffffe280000000;
 
 // What one run of an object sees. Built once per CPU and consumer, reset per clause.
 struct DifState {
@@ -138,15 +173,15 @@ struct DifState {
   std::size_t scratch_size = 0;
   std::size_t scratch_used = 0;
   std::uint32_t strsize = 256;
-  // User-defined scalars by id - kVarUser: the register's 64 bits, or for strings the bytes in
-  // `*_bytes` at id * strsize, seen at kVariableBase.
+  // User-defined scalars by id - kVarUser: the register's 64 bits. For strings: 0 is NULL, else the
+  // bytes in `*_bytes` at (id - kVarUser) * strsize, seen at kVariableBase and kLocalBase.
   std::uint64_t* globals = nullptr;
   std::byte* global_bytes = nullptr;
   std::size_t global_count = 0;
   std::uint64_t* locals = nullptr;
   std::byte* local_bytes = nullptr;
   std::size_t local_count = 0;
-  const DifObject* object = nullptr;  // whose string table is at kStringTableBase
+  const DifObject* object = nullptr;  // set by run(): whose string table is at kStringTableBase
   Fault fault = Fault::none;
   std::uint64_t fault_address = 0;
   std::int32_t fault_offset = -1;  // bytes into the object's text

@@ -49,7 +49,8 @@ struct Type {
   bool is_char = false;     // char types (signed or not), for strings and %c
   TypeId target = kNoType;  // pointer: pointee; array: element
   std::uint32_t count = 0;  // array: elements
-  std::vector<Member> members;
+  TypeId base = kNoType;    // typedef: the type it names, itself no typedef
+  std::vector<Member> members = {};
 };
 
 class TypeTable {
@@ -57,6 +58,8 @@ class TypeTable {
   TypeTable();  // void, the C types, string, D's typedefs (spec/dtrace.md 9)
 
   const Type& operator[](TypeId id) const { return types_[id]; }
+  // The type behind a typedef; other types are their own.
+  TypeId resolve(TypeId id) const { return types_[id].base == kNoType ? id : types_[id].base; }
   // "unsigned long", "uint64_t", "struct malloc_type", "char *": kNoType if unknown. Any order of
   // the words of a C type; pointers to known types are made on the fly.
   TypeId find(std::string_view name);
@@ -68,8 +71,8 @@ class TypeTable {
   void add_typedef(std::string_view name, TypeId target);
   const Member* member(TypeId struct_type, std::string_view name) const;
 
-  TypeId void_type, char_type, int_type, uint_type, long_type, ulong_type, int64_type, uint64_type,
-      string_type;
+  TypeId void_type, char_type, int_type, uint_type, long_type, ulong_type, longlong_type,
+      ulonglong_type, int64_type, uint64_type, string_type;
 
  private:
   TypeId add(Type type);

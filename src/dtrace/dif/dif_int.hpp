@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What verify, run and the subroutines share.
+#pragma once
+
+#include "dtrace/dif/dif.hpp"
+
+namespace dtmalloc::dtrace {
+
+// Opcodes of VerifiedDif::code() that no object may hold.
+inline constexpr unsigned kOpLoadBuiltin = 80;
+inline constexpr unsigned kOpLoadGlobalString = 81;
+inline constexpr unsigned kOpStoreGlobalString = 82;
+inline constexpr unsigned kOpLoadLocalString = 83;
+inline constexpr unsigned kOpStoreLocalString = 84;
+inline constexpr unsigned kOpCount = 85;
+
+enum class DifForm : std::uint8_t {
+  unknown,
+  rrr,
+  rr,
+  rd,
+  r1,
+  cmp,
+  label,
+  index,
+  load,
+  store,
+  none,
+  var,
+  setvar,
+  arr,
+  call,
+  push,
+};
+struct DifOpInfo {
+  std::string_view name;  // "add"
+  DifForm form = DifForm::unknown;
+};
+const DifOpInfo& dif_op_info(unsigned op);  // op < 256
+
+struct DifWord {
+  std::uint32_t word;
+  unsigned op() const { return word >> 24; }
+  unsigned r1() const { return word >> 16 & 0xff; }
+  unsigned r2() const { return word >> 8 & 0xff; }
+  unsigned rd() const { return word & 0xff; }
+  unsigned index() const { return word >> 8 & 0xffff; }
+  unsigned label() const { return word & 0xffffff; }
+};
+
+inline bool set_fault(DifState& state, Fault fault, std::uint64_t address = 0) {
+  state.fault = fault;
+  state.fault_address = address;
+  return false;
+}
+
+// Up to strsize readable bytes before a NUL at `address` (0: an empty text). False: fault set.
+bool string_at(DifState& state, std::uint64_t address, std::string_view* text);
+// `size` readable bytes. Null: fault set.
+const std::byte* bytes_at(DifState& state, std::uint64_t address, std::size_t size);
+// Zeroed scratch, 8-aligned; its simulated address, or 0 with fault set.
+std::uint64_t take_scratch(DifState& state, std::uint64_t size, std::byte** host);
+
+std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
+                              const std::uint64_t* arguments, unsigned count);
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Names of opcodes, subroutines and faults; objects as text.
+// Counterpart:  dt_dis.c
+#include <fmt/format.h>
+
+#include <array>
+
+#include "dtrace/dif/dif_int.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+constexpr std::array<DifOpInfo, 256> op_table() {
+  std::array<DifOpInfo, 256> table{};
+#define DIF_OP(number, opname, opform, effect)        \
+  {                                                   \
+    std::string_view text = #opname;                  \
+    if (text.ends_with('_')) text.remove_suffix(1);   \
+    table[number] = DifOpInfo{text, DifForm::opform}; \
+  }
+#include "dtrace/dif/opcodes.def"
+#undef DIF_OP
+  return table;
+}
+constexpr std::array<DifOpInfo, 256> kOps = op_table();
+
+std::string_view variable_name(unsigned id) {
+  static constexpr std::array<std::string_view, 0x24> kNames = {
+      "curthread", "timestamp", "vtimestamp",    "ipl",         "epid",       "id",
+      "arg0",      "arg1",      "arg2",          "arg3",        "arg4",       "arg5",
+      "arg6",      "arg7",      "arg8",          "arg9",        "stackdepth", "caller",
+      "probeprov", "probemod",  "probefunc",     "probename",   "pid",        "tid",
+      "execname",  "zonename",  "walltimestamp", "ustackdepth", "ucaller",    "ppid",
+      "uid",       "gid",       "errno",         "execargs",    "jid",        "jailname"};
+  if (id == kVarArgs) return "args";
+  if (id == kVarCpu) return "cpu";
+  if (id >= kVarCurthread && id - kVarCurthread < kNames.size()) return kNames[id - kVarCurthread];
+  return {};
+}
+
+std::string operands(const DifObject& object, DifWord word) {
+  switch (dif_op_info(word.op()).form) {
+    case DifForm::rrr:
+      return fmt::format("%r{}, %r{}, %r{}", word.r1(), word.r2(), word.rd());
+    case DifForm::rr:
+      return fmt::format("%r{}, %r{}", word.r1(), word.rd());
+    case DifForm::cmp:
+      return fmt::format("%r{}, %r{}", word.r1(), word.r2());
+    case DifForm::rd:
+      return fmt::format("%r{}", word.rd());
+    case DifForm::r1:
+      return fmt::format("%r{}", word.r1());
+    case DifForm::label:
+      return fmt::format("{}", word.label());
+    case DifForm::load:
+      return fmt::format("[%r{}], %r{}{}", word.r1(), word.rd(),
+                         word.r2() != 0 ? "\t\t! pointer" : "");
+    case DifForm::store:
+      return fmt::format("%r{}, [%r{}]", word.r1(), word.rd());
+    case DifForm::index:
+      if (word.op() == static_cast<unsigned>(DifOp::setx)) {
+        const std::uint64_t value =
+            word.index() < object.ints.size() ? object.ints[word.index()] : 0;
+        return fmt::format("DT_INTEGER[{}], %r{}\t\t! {:#x}", word.index(), word.rd(), value);
+      }
+      return fmt::format(
+          "DT_STRING[{}], %r{}\t\t! \"{}\"", word.index(), word.rd(),
+          word.index() < object.strings.size() ? object.strings.c_str() + word.index() : "");
+    case DifForm::var:
+    case DifForm::setvar: {
+      const std::string_view name = variable_name(word.index());
+      const std::string note = name.empty() ? "" : fmt::format("\t\t! {}", name);
+      if (dif_op_info(word.op()).form == DifForm::var) {
+        return fmt::format("DT_VAR({}), %r{}{}", word.index(), word.rd(), note);
+      }
+      return fmt::format("%r{}, DT_VAR({}){}", word.rd(), word.index(), note);
+    }
+    case DifForm::arr:
+      return fmt::format("DT_VAR({}), %r{}, %r{}\t\t! {}", word.r1(), word.r2(), word.rd(),
+                         variable_name(word.r1()));
+    case DifForm::call:
+      return fmt::format("DIF_SUBR({}), %r{}\t\t! {}", word.index(), word.rd(),
+                         subroutine_name(word.index()));
+    case DifForm::push:
+      return fmt::format("DT_TYPE({}), %r{}, %r{}", word.r1(), word.r2(), word.rd());
+    case DifForm::none:
+    case DifForm::unknown:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+const DifOpInfo& dif_op_info(unsigned op) { return kOps[op & 0xff]; }
+
+std::string_view subroutine_name(std::uint32_t subroutine) {
+  switch (subroutine) {
+    case kSubrRand:
+      return "rand";
+    case kSubrStrlen:
+      return "strlen";
+    case kSubrStrjoin:
+      return "strjoin";
+    case kSubrLltostr:
+      return "lltostr";
+    case kSubrBasename:
+      return "basename";
+    case kSubrDirname:
+      return "dirname";
+    case kSubrStrchr:
+      return "strchr";
+    case kSubrStrrchr:
+      return "strrchr";
+    case kSubrStrstr:
+      return "strstr";
+    case kSubrSubstr:
+      return "substr";
+    case kSubrIndex:
+      return "index";
+    case kSubrRindex:
+      return "rindex";
+    case kSubrHtons:
+      return "htons";
+    case kSubrHtonl:
+      return "htonl";
+    case kSubrHtonll:
+      return "htonll";
+    case kSubrNtohs:
+      return "ntohs";
+    case kSubrNtohl:
+      return "ntohl";
+    case kSubrNtohll:
+      return "ntohll";
+    case kSubrToupper:
+      return "toupper";
+    case kSubrTolower:
+      return "tolower";
+    case kSubrStrtoll:
+      return "strtoll";
+    default:
+      return {};
+  }
+}
+
+std::string_view fault_text(Fault fault) {
+  switch (fault) {
+    case Fault::none:
+      return "no fault";
+    case Fault::unknown:
+      return "unknown fault";
+    case Fault::badaddr:
+      return "invalid address";
+    case Fault::badalign:
+      return "invalid alignment";
+    case Fault::illop:
+      return "illegal operation";
+    case Fault::divzero:
+      return "divide-by-zero";
+    case Fault::noscratch:
+      return "out of scratch space";
+    case Fault::kpriv:
+      return "invalid kernel access";
+    case Fault::upriv:
+      return "invalid user access";
+    case Fault::tupoflow:
+      return "tuple stack overflow";
+    case Fault::badstack:
+      return "bad stack";
+    case Fault::library:
+      return "library-level fault";
+  }
+  return "unknown fault";
+}
+
+std::string disassemble(const DifObject& object) {
+  std::string out = fmt::format("{:<3} {:<8}    {}\n", "OFF", "OPCODE", "INSTRUCTION");
+  for (std::size_t pc = 0; pc < object.text.size(); ++pc) {
+    const DifWord word{object.text[pc]};
+    const DifOpInfo& info = dif_op_info(word.op());
+    const std::string tail = operands(object, word);
+    out += fmt::format("{:02}: {:08x}    {}", pc, word.word,
+                       info.form == DifForm::unknown ? "???" : info.name);
+    if (!tail.empty()) {
+      out.append(info.name.size() < 4 ? 4 - info.name.size() : 0, ' ');
+      out += ' ' + tail;
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace dtmalloc::dtrace

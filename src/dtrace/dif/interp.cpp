@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Runs verified objects: threaded code, one jump per instruction.
+// Counterpart:  dtrace_dif_emulate
+// Locking:      none; a state belongs to one CPU's critical section
+// Invariants:   what verify() proves. Memory is read only where readable_from() allows and written
+//               only in scratch and variables. Never allocates, never throws.
+#include <algorithm>
+#include <cstring>
+
+#include "dtrace/dif/dif_int.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+std::size_t within(std::uint64_t address, std::uint64_t base, const void* start, std::size_t size,
+                   const void** host) {
+  if (address < base || address - base >= size) return 0;
+  *host = static_cast<const std::byte*>(start) + (address - base);
+  return size - static_cast<std::size_t>(address - base);
+}
+
+// Host address of `size` bytes that a program may write: allocated scratch and string variables.
+std::byte* writable_at(DifState& state, std::uint64_t address, std::uint64_t size) {
+  const void* host = nullptr;
+  std::size_t room = within(address, kScratchBase, state.scratch, state.scratch_used, &host);
+  if (room == 0) {
+    room = within(address, kVariableBase, state.global_bytes, state.global_count * state.strsize,
+                  &host);
+  }
+  if (room == 0) {
+    room = within(address, kLocalBase, state.local_bytes, state.local_count * state.strsize, &host);
+  }
+  if (room == 0 || room < size) {
+    set_fault(state, Fault::badaddr, address);
+    return nullptr;
+  }
+  return static_cast<std::byte*>(const_cast<void*>(host));
+}
+
+template <typename T>
+bool load(DifState& state, std::uint64_t address, std::uint64_t* value) {
+  const std::byte* bytes = bytes_at(state, address, sizeof(T));
+  if (bytes == nullptr) return false;
+  T raw;
+  std::memcpy(&raw, bytes, sizeof raw);
+  *value = static_cast<std::uint64_t>(static_cast<std::int64_t>(raw));
+  if constexpr (!std::is_signed_v<T>) *value = raw;
+  return true;
+}
+
+template <typename T>
+bool store(DifState& state, std::uint64_t address, std::uint64_t value) {
+  if (address % sizeof(T) != 0) return set_fault(state, Fault::badalign, address);
+  std::byte* bytes = writable_at(state, address, sizeof(T));
+  if (bytes == nullptr) return false;
+  const T raw = static_cast<T>(value);
+  std::memcpy(bytes, &raw, sizeof raw);
+  return true;
+}
+
+// NULL stays NULL; else the text is copied, NUL included when it fits.
+bool store_string(DifState& state, std::uint64_t value, std::uint64_t* variable, std::byte* bytes) {
+  if (value == 0) {
+    *variable = 0;
+    return true;
+  }
+  std::string_view text;
+  if (!string_at(state, value, &text)) return false;
+  std::memmove(bytes, text.data(), text.size());
+  if (text.size() < state.strsize) bytes[text.size()] = std::byte{0};
+  *variable = 1;
+  return true;
+}
+
+std::uint64_t shift_right_signed(std::uint64_t value, std::uint64_t count) {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(value) >> (count & 63));
+}
+
+}  // namespace
+
+std::size_t readable_from(const DifState& state, std::uint64_t address, const void** host) {
+  if (address >= kScratchBase) {
+    if (const std::size_t room =
+            within(address, kScratchBase, state.scratch, state.scratch_used, host)) {
+      return room;
+    }
+    if (state.object != nullptr) {
+      const std::string& strings = state.object->strings;
+      if (const std::size_t room =
+              within(address, kStringTableBase, strings.data(), strings.size(), host)) {
+        return room;
+      }
+    }
+    if (const std::size_t room = within(address, kVariableBase, state.global_bytes,
+                                        state.global_count * state.strsize, host)) {
+      return room;
+    }
+    if (const std::size_t room = within(address, kLocalBase, state.local_bytes,
+                                        state.local_count * state.strsize, host)) {
+      return room;
+    }
+  }
+  return state.addresses == nullptr ? 0 : state.addresses->readable_from(address, host);
+}
+
+const std::byte* bytes_at(DifState& state, std::uint64_t address, std::size_t size) {
+  const void* host = nullptr;
+  if (readable_from(state, address, &host) < size) {
+    set_fault(state, Fault::badaddr, address);
+    return nullptr;
+  }
+  return static_cast<const std::byte*>(host);
+}
+
+bool string_at(DifState& state, std::uint64_t address, std::string_view* text) {
+  if (address == 0) {
+    *text = {};
+    return true;
+  }
+  const void* host = nullptr;
+  const std::size_t readable = readable_from(state, address, &host);
+  const std::size_t limit = std::min<std::size_t>(readable, state.strsize);
+  const auto* bytes = static_cast<const char*>(host);
+  const void* end = limit == 0 ? nullptr : std::memchr(bytes, 0, limit);
+  if (end == nullptr && limit < state.strsize) return set_fault(state, Fault::badaddr, address);
+  *text = {bytes, end == nullptr ? limit
+                                 : static_cast<std::size_t>(static_cast<const char*>(end) - bytes)};
+  return true;
+}
+
+std::uint64_t take_scratch(DifState& state, std::uint64_t size, std::byte** host) {
+  const std::size_t start = (state.scratch_used + 7) & ~std::size_t{7};
+  if (start > state.scratch_size || size > state.scratch_size - start) {
+    set_fault(state, Fault::noscratch);
+    return 0;
+  }
+  *host = state.scratch + start;
+  std::memset(*host, 0, size);
+  state.scratch_used = start + size;
+  return kScratchBase + start;
+}
+
+std::uint64_t run(const VerifiedDif& dif, DifState& state) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+  static const void* const kJump[kOpCount] = {
+      &&op_bad,  &&op_or,    &&op_xor,    &&op_and,   &&op_sll,  &&op_srl,  &&op_sub,  &&op_add,
+      &&op_mul,  &&op_sdiv,  &&op_udiv,   &&op_srem,  &&op_urem, &&op_not,  &&op_mov,  &&op_cmp,
+      &&op_tst,  &&op_ba,    &&op_be,     &&op_bne,   &&op_bg,   &&op_bgu,  &&op_bge,  &&op_bgeu,
+      &&op_bl,   &&op_blu,   &&op_ble,    &&op_bleu,  &&op_ldsb, &&op_ldsh, &&op_ldsw, &&op_ldub,
+      &&op_lduh, &&op_lduw,  &&op_ldx,    &&op_ret,   &&op_nop,  &&op_setx, &&op_sets, &&op_scmp,
+      &&op_ldga, &&op_ldgs,  &&op_stgs,   &&op_bad,   &&op_bad,  &&op_bad,  &&op_sra,  &&op_call,
+      &&op_push, &&op_push,  &&op_pop,    &&op_flush, &&op_bad,  &&op_bad,  &&op_bad,  &&op_bad,
+      &&op_ldls, &&op_stls,  &&op_allocs, &&op_copys, &&op_stb,  &&op_sth,  &&op_stw,  &&op_stx,
+      &&op_bad,  &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,  &&op_bad,  &&op_bad,  &&op_bad,
+      &&op_bad,  &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,  &&op_bad,  &&op_bad,  &&op_bad,
+      &&op_ldb,  &&op_ldgss, &&op_stgss,  &&op_ldlss, &&op_stlss};
+
+  const std::uint32_t* const code = dif.code().data();
+  const std::uint32_t* pc = code;
+  std::uint64_t regs[kDifRegisters] = {};
+  std::uint64_t tuple[kDifTupleRegisters];
+  unsigned pushed = 0;
+  // The condition codes, as the two operands that set them.
+  std::uint64_t left = 0;
+  std::uint64_t right = 0;
+  DifWord word{0};
+  state.object = &dif.object();
+  state.fault = Fault::none;
+
+#define R1 regs[word.r1()]
+#define R2 regs[word.r2()]
+#define RD regs[word.rd()]
+#define SIGNED(x) static_cast<std::int64_t>(x)
+#define NEXT                \
+  do {                      \
+    word.word = *pc++;      \
+    goto* kJump[word.op()]; \
+  } while (false)
+#define BRANCH(condition)                    \
+  do {                                       \
+    if (condition) pc = code + word.label(); \
+    NEXT;                                    \
+  } while (false)
+
+  NEXT;
+op_or:
+  RD = R1 | R2;
+  NEXT;
+op_xor:
+  RD = R1 ^ R2;
+  NEXT;
+op_and:
+  RD = R1 & R2;
+  NEXT;
+op_sll:
+  RD = R1 << (R2 & 63);
+  NEXT;
+op_srl:
+  RD = R1 >> (R2 & 63);
+  NEXT;
+op_sra:
+  RD = shift_right_signed(R1, R2);
+  NEXT;
+op_sub:
+  RD = R1 - R2;
+  NEXT;
+op_add:
+  RD = R1 + R2;
+  NEXT;
+op_mul:
+  RD = R1 * R2;
+  NEXT;
+op_sdiv:
+  if (R2 == 0) goto divide_by_zero;
+  RD = SIGNED(R2) == -1 ? 0 - R1 : static_cast<std::uint64_t>(SIGNED(R1) / SIGNED(R2));
+  NEXT;
+op_udiv:
+  if (R2 == 0) goto divide_by_zero;
+  RD = R1 / R2;
+  NEXT;
+op_srem:
+  if (R2 == 0) goto divide_by_zero;
+  RD = SIGNED(R2) == -1 ? 0 : static_cast<std::uint64_t>(SIGNED(R1) % SIGNED(R2));
+  NEXT;
+op_urem:
+  if (R2 == 0) goto divide_by_zero;
+  RD = R1 % R2;
+  NEXT;
+op_not:
+  RD = ~R1;
+  NEXT;
+op_mov:
+  RD = R1;
+  NEXT;
+op_cmp:
+  left = R1;
+  right = R2;
+  NEXT;
+op_tst:
+  left = R1;
+  right = 0;
+  NEXT;
+op_scmp : {
+  std::string_view a;
+  std::string_view b;
+  if (!string_at(state, R1, &a) || !string_at(state, R2, &b)) goto fault;
+  left = static_cast<std::uint64_t>(static_cast<std::int64_t>(a.compare(b)));
+  right = 0;
+  NEXT;
+}
+op_ba:
+  BRANCH(true);
+op_be:
+  BRANCH(left == right);
+op_bne:
+  BRANCH(left != right);
+op_bg:
+  BRANCH(SIGNED(left) > SIGNED(right));
+op_bgu:
+  BRANCH(left > right);
+op_bge:
+  BRANCH(SIGNED(left) >= SIGNED(right));
+op_bgeu:
+  BRANCH(left >= right);
+op_bl:
+  BRANCH(SIGNED(left) < SIGNED(right));
+op_blu:
+  BRANCH(left < right);
+op_ble:
+  BRANCH(SIGNED(left) <= SIGNED(right));
+op_bleu:
+  BRANCH(left <= right);
+op_ldsb:
+  if (!load<std::int8_t>(state, R1, &RD)) goto fault;
+  NEXT;
+op_ldsh:
+  if (!load<std::int16_t>(state, R1, &RD)) goto fault;
+  NEXT;
+op_ldsw:
+  if (!load<std::int32_t>(state, R1, &RD)) goto fault;
+  NEXT;
+op_ldub:
+  if (!load<std::uint8_t>(state, R1, &RD)) goto fault;
+  NEXT;
+op_lduh:
+  if (!load<std::uint16_t>(state, R1, &RD)) goto fault;
+  NEXT;
+op_lduw:
+  if (!load<std::uint32_t>(state, R1, &RD)) goto fault;
+  NEXT;
+op_ldx:
+  if (!load<std::uint64_t>(state, R1, &RD)) goto fault;
+  if (word.r2() != 0 && state.addresses != nullptr) {
+    RD = state.addresses->to_simulated(reinterpret_cast<const void*>(RD));
+  }
+  NEXT;
+op_setx:
+  RD = dif.object().ints[word.index()];
+  NEXT;
+op_sets:
+  RD = kStringTableBase + word.index();
+  NEXT;
+op_ldga:
+  RD = state.variable(state, word.r1(), R2);
+  if (state.fault != Fault::none) goto fault;
+  NEXT;
+op_ldb:
+  RD = state.variable(state, word.index(), 0);
+  if (state.fault != Fault::none) goto fault;
+  NEXT;
+op_ldgs:
+  RD = state.globals[word.index() - kVarUser];
+  NEXT;
+op_stgs:
+  state.globals[word.index() - kVarUser] = RD;
+  NEXT;
+op_ldls:
+  RD = state.locals[word.index() - kVarUser];
+  NEXT;
+op_stls:
+  state.locals[word.index() - kVarUser] = RD;
+  NEXT;
+op_ldgss : {
+  const std::uint64_t at = word.index() - kVarUser;
+  RD = state.globals[at] == 0 ? 0 : kVariableBase + at * state.strsize;
+  NEXT;
+}
+op_ldlss : {
+  const std::uint64_t at = word.index() - kVarUser;
+  RD = state.locals[at] == 0 ? 0 : kLocalBase + at * state.strsize;
+  NEXT;
+}
+op_stgss : {
+  const std::uint64_t at = word.index() - kVarUser;
+  if (!store_string(state, RD, &state.globals[at], state.global_bytes + at * state.strsize)) {
+    goto fault;
+  }
+  NEXT;
+}
+op_stlss : {
+  const std::uint64_t at = word.index() - kVarUser;
+  if (!store_string(state, RD, &state.locals[at], state.local_bytes + at * state.strsize)) {
+    goto fault;
+  }
+  NEXT;
+}
+op_push:
+  if (pushed == kDifTupleRegisters) {
+    set_fault(state, Fault::tupoflow);
+    goto fault;
+  }
+  tuple[pushed++] = RD;
+  NEXT;
+op_pop:
+  if (pushed != 0) --pushed;
+  NEXT;
+op_flush:
+  pushed = 0;
+  NEXT;
+op_call:
+  RD = call_subroutine(state, word.index(), tuple, pushed);
+  if (state.fault != Fault::none) goto fault;
+  NEXT;
+op_allocs : {
+  std::byte* host = nullptr;
+  RD = take_scratch(state, R1, &host);
+  if (state.fault != Fault::none) goto fault;
+  NEXT;
+}
+op_copys : {
+  const std::uint64_t size = R2;
+  if (size != 0) {
+    std::byte* to = writable_at(state, RD, size);
+    if (to == nullptr) goto fault;
+    const std::byte* from = bytes_at(state, R1, size);
+    if (from == nullptr) goto fault;
+    std::memmove(to, from, size);
+  }
+  NEXT;
+}
+op_stb:
+  if (!store<std::uint8_t>(state, RD, R1)) goto fault;
+  NEXT;
+op_sth:
+  if (!store<std::uint16_t>(state, RD, R1)) goto fault;
+  NEXT;
+op_stw:
+  if (!store<std::uint32_t>(state, RD, R1)) goto fault;
+  NEXT;
+op_stx:
+  if (!store<std::uint64_t>(state, RD, R1)) goto fault;
+  NEXT;
+op_nop:
+  NEXT;
+op_ret:
+  return RD;
+divide_by_zero:
+  set_fault(state, Fault::divzero);
+fault:
+  state.fault_offset = static_cast<std::int32_t>((pc - 1 - code) * 4);
+  return 0;
+op_bad:
+  check_failed(__FILE__, __LINE__, "verified", "an opcode that verify() refuses");
+#undef R1
+#undef R2
+#undef RD
+#undef SIGNED
+#undef NEXT
+#undef BRANCH
+#pragma GCC diagnostic pop
+}
+
+}  // namespace dtmalloc::dtrace
