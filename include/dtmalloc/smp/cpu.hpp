@@ -15,7 +15,8 @@
 //
 // Units:         time in nanoseconds since boot.
 // Errors:        a misuse of the machine is a KernelPanic.
-// Thread safety: Cpu fields belong to the owner but for `guard`; CpuSet is safe from any thread.
+// Thread safety: Cpu fields belong to the owner but for `guard`; CpuSet and Clock are safe from any
+//                thread.
 // Source:        src/README.md, "CPUs"; critical_enter(9), sleepqueue(9).
 #pragma once
 
@@ -25,6 +26,7 @@
 #include <dtmalloc/sys/probe_hook.hpp>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,25 +64,33 @@ struct SimThread {
 // One CPU. The layers above extend it (kern's per-CPU caches derive from it); the hot path reads
 // nothing that is not reached from here.
 struct alignas(128) Cpu {
-  std::atomic<std::uint32_t> guard{0};      // GuardBit
-  std::atomic<std::uint32_t> critnest{0};   // td_critnest of the thread on this CPU
-  std::byte* stats_base = nullptr;          // + mti_stats = this CPU's malloc_type_stats
-  const std::uint8_t* kmemsize = nullptr;   // (size rounded up to 16) >> 4 -> zone index
+  // The statistics line that an unregistered type (mti_stats 0) points at: see `stats_base`.
+  std::uint64_t no_stats[8] = {};
+  std::atomic<std::uint32_t> guard{0};     // GuardBit
+  std::atomic<std::uint32_t> critnest{0};  // != 0: the owner is inside a critical section
+  std::uint32_t critbase = 0;  // explicit critical_enter()s and firings; the owner's own
+  int id = 0;
   const std::uint8_t* page_zone = nullptr;  // page number in the arena -> zone index + 1, 0: look
   std::uintptr_t arena_base = 0;
   std::size_t arena_pages = 0;
-  bool dtrace_malloc_enabled = false;  // this kernel's, copied to each CPU
-  int id = 0;
-  dtrace_malloc_probe_func_t dtrace_malloc_probe = nullptr;  // ditto
+  dtrace_malloc_probe_func_t dtrace_malloc_probe = nullptr;  // this kernel's, copied to each CPU
+  bool dtrace_malloc_enabled = false;                        // ditto
   CpuSet* machine = nullptr;
-  SimThread* thread = nullptr;  // curthread
-  void* dtrace = nullptr;       // the framework's per-CPU state
-  void* kernel = nullptr;       // the Kernel
+  SimThread* thread = nullptr;      // curthread
+  void* dtrace = nullptr;           // the framework's per-CPU state
+  void* kernel = nullptr;           // the Kernel
+  std::byte* stats_base = nullptr;  // + mti_stats = this CPU's malloc_type_stats; the Cpu itself
 };
 
+// Code that may end up in a shared library needs the model that the loader can serve.
 // The CPU that this host thread owns; never null: unbound threads share a placeholder whose guard
 // word says kGuardUnbound.
-extern thread_local Cpu* curcpu __attribute__((tls_model("initial-exec")));
+#if defined(__PIC__) && !defined(__PIE__)
+#define DTM_TLS_MODEL "initial-exec"
+#else
+#define DTM_TLS_MODEL "local-exec"
+#endif
+extern constinit thread_local Cpu* curcpu __attribute__((tls_model(DTM_TLS_MODEL)));
 
 // critical_enter(9) / critical_exit(9) on the current CPU; nests.
 void critical_enter();
@@ -128,13 +138,19 @@ class Clock {
 
  private:
   struct Callout;
-  bool real_;
-  std::uint64_t now_ = 0;
+  std::uint64_t run_until(std::uint64_t target);
+  void refresh();  // Requires: mutex_ held
+  const bool real_;
+  std::atomic<std::uint64_t> now_{0};
+  std::atomic<std::uint64_t> next_due_;
   std::uint64_t boot_real_ = 0;
+  mutable std::mutex mutex_;
   std::uint64_t next_id_ = 1;
   std::vector<Callout> callouts_;
 
  public:
+  // Due time of the next callout that does not repeat; ~0: none.
+  std::uint64_t next_one_shot() const;
   ~Clock();
 };
 
@@ -177,6 +193,8 @@ class CpuSet {
   void run_on_cpu(Cpu& cpu, const std::function<void()>& function);
   // run_on_cpu() on every CPU, one after another; afterwards no CPU is inside an old section.
   void run_on_each_cpu(const std::function<void(Cpu&)>& function);
+  // Holds the owner of `cpu` while kGuardStop is set; what cold paths call when they see it.
+  void wait_while_stopped(Cpu& cpu);
   // Waits until every CPU has been outside its critical section once: dtrace_sync().
   void synchronize();
   void set_guard(Cpu& cpu, std::uint32_t bits);
@@ -211,8 +229,9 @@ class CpuSet {
   void console(std::string_view text);
   void set_console(std::function<void(std::string_view)> sink);
 
- private:
   struct Impl;
+
+ private:
   std::unique_ptr<Impl> impl_;
 };
 

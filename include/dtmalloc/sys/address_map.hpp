@@ -46,7 +46,8 @@ class AddressMap {
   void add(const Range& range);
   // Places `size` bytes of the host at the next free address of the kData region; returns it.
   std::uint64_t add_data(const void* host, std::size_t size);
-  void retire(const void* host);
+  void retire(const void* host);                    // the range that begins at `host`
+  void retire(const void* host, std::size_t size);  // a part of a range
 
   // The simulated address of a host address inside a range; 0 for null; other host addresses are
   // not shown: they yield kNoAddress.
