@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Foreign captures become workloads.
+//
+// Example:
+//   Result<ImportResult> r = import_vmstat_m(text, "capture.txt", {});
+//   std::cout << r->text;                              // a workload, with comments
+//   for (const std::string& note : r->notes) ...       // what was skipped or chosen, by line
+//
+// A table of vmstat -m says how many blocks live and how many bytes they take, not which sizes
+// they have. choose_blocks() finds sizes that give the same row again.
+//
+// Units:         bytes; memory of a row in KiB, rounded up.
+// Errors:        WL_IMPORT when no row is left.
+// Thread safety: values.
+// Source:        vmstat(8); sim/README.md.
+#pragma once
+
+#include <cstdint>
+#include <dtmalloc/sys/error.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtmalloc::workload {
+
+struct ImportOptions {
+  bool replay_history = false;  // past requests are made for real
+};
+
+struct ImportResult {
+  std::string text;                // the workload
+  std::vector<std::string> notes;  // "capture.txt:3: ...", in order
+  std::size_t rows = 0;
+};
+
+Result<ImportResult> import_vmstat_m(std::string_view text, const std::string& file,
+                                     const ImportOptions& options);
+
+// Formats of the table, after the column HighUse: printed by the kernel itself with a number, a
+// dash, none.
+enum class VmstatFormat { m0, m1, m2, m3 };
+
+struct VmstatRow {
+  std::string name;
+  std::uint64_t inuse = 0, memuse_kib = 0, requests = 0;
+  std::vector<std::uint32_t> sizes;  // as printed, ascending
+  VmstatFormat format = VmstatFormat::m2;
+  std::size_t line = 0;
+  char side = ' ';  // of a diff: '-', '+' or ' '
+};
+
+struct VmstatTable {
+  std::vector<VmstatRow> rows;
+  std::vector<std::string> notes;
+};
+VmstatTable read_vmstat_m(std::string_view text, const std::string& file);
+
+// Live blocks that explain a row.
+struct BlockChoice {
+  std::vector<std::uint64_t> per_class;  // beside the row's sizes
+  std::vector<std::uint64_t> pages;      // of each block beyond the largest class
+  bool all_classes_seen = true;          // classes without a live block fit the past requests
+};
+// The fewest large blocks that explain `count` blocks in (kib - 1, kib] KiB of these classes.
+// `past`: requests that are over; each class that is not live now needs one. A large block has at
+// least `least_pages` pages. Nothing: the row contradicts itself.
+std::optional<BlockChoice> choose_blocks(std::uint64_t count, std::uint64_t kib,
+                                         const std::vector<std::uint32_t>& classes,
+                                         std::uint64_t past, std::uint64_t least_pages = 17);
+
+}  // namespace dtmalloc::workload

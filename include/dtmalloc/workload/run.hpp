@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Runs a workload on a kernel.
+//
+// Example:
+//   KernelConfig config;
+//   w.kernel.apply(config);
+//   Kernel k(config);
+//   k.cpus().bind(0);
+//   workload::Runner runner(w, k);
+//   if (auto booted = runner.boot(); !booted) ...   // types and history; enable D programs now
+//   workload::Outcome outcome = runner.run();
+//   if (outcome.panic) ... outcome.panic->what()
+//
+// Units:         virtual nanoseconds.
+// Errors:        a user's error is Outcome::error; a panic of the machine is Outcome::panic.
+// Thread safety: one thread drives a Runner, bound to a CPU of the kernel.
+// Source:        sim/README.md.
+#pragma once
+
+#include <atomic>
+#include <dtmalloc/workload/workload.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace dtmalloc::workload {
+
+struct RunHooks {
+  // Looked at between operations; when set, attend() is called (and should clear it).
+  std::atomic<bool>* attention = nullptr;
+  // False: end the run here.
+  std::function<bool()> attend;
+  // A failed expect, as it happens.
+  std::function<void(const Diagnostic&)> report;
+};
+
+struct Outcome {
+  std::optional<KernelPanic> panic;
+  std::optional<Diagnostic> error;  // the workload is wrong; found while running it
+  std::uint64_t operations = 0;
+  std::uint64_t failed_expects = 0;
+  std::uint64_t leaked_types = 0;  // unloads that left something behind
+  bool stopped = false;            // attend() said so
+};
+
+class Runner {
+ public:
+  Runner(const Workload& workload, Kernel& kernel, RunHooks hooks = {});
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Registers the types and enters the history that precede the first operation.
+  Result<void> boot();
+  // The rest; threads still running at the end are joined.
+  Outcome run();
+
+  // Operations done so far; safe from any thread.
+  std::uint64_t operations() const;
+  // The block that a name without indexes holds; null when unset. For tests.
+  void* block(std::string_view name) const;
+
+  struct State;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dtmalloc::workload

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The workload language: what a workload is, and text to workload and back.
+//
+// Example:
+//   Result<Workload> w = workload::parse("a = malloc 10 M_TEMP M_WAITOK\n", "load.wl");
+//   if (!w) std::cerr << to_string(w.error());
+//   std::string text = workload::print(*w);                 // parse(print(x)) == x
+//
+// Names, types, call sites and expressions are interned while parsing, so that running an
+// operation looks nothing up by name.
+//
+// Units:         bytes; virtual nanoseconds.
+// Errors:        Result with a Diagnostic, tag WL_*.
+// Thread safety: values.
+// Source:        sim/README.md.
+#pragma once
+
+#include <cstdint>
+#include <dtmalloc/kernel.hpp>
+#include <dtmalloc/sys/error.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtmalloc::workload {
+
+using Index = std::uint32_t;
+inline constexpr Index kNone = ~Index{0};
+
+// What the kernel line sets; what is not set keeps its default.
+struct KernelSettings {
+  std::optional<int> release, cpus;
+  std::optional<std::uint64_t> mem, seed, op_cost, kmem_zmax;
+  std::optional<bool> real_clock;
+  bool invariants = false;
+  std::vector<std::uint32_t> classes;
+  std::string capture;  // format of the imported table: "m1" "m2" "m3"
+  bool operator==(const KernelSettings&) const = default;
+  // Writes what is set into a configuration.
+  void apply(KernelConfig& config) const;
+};
+
+// One node of an expression; children are indices into Workload::exprs.
+struct Expr {
+  enum class Kind : std::uint8_t {
+    number,
+    variable,  // number: depth of the loop that owns it
+    negate,
+    logical_not,  // a
+    add,
+    subtract,
+    multiply,
+    divide,
+    modulo,  // a, b
+    equal,
+    not_equal,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    logical_and,
+    logical_or,
+    uniform,
+    choice,
+    normal,
+    zipf,  // drawn anew at each use; args
+    inuse,
+    memuse,
+    requests,  // number: type
+    fails,     // number: string
+    size,
+    is_null,  // number: name; a, b: its indexes
+    free_pages,
+  };
+  Kind kind = Kind::number;
+  Index a = kNone, b = kNone;
+  std::int64_t number = 0;
+  std::vector<Index> args;
+};
+
+// A number known when parsing, or an expression.
+struct Value {
+  std::int64_t number = 0;
+  Index expr = kNone;
+};
+
+// A block's name with its indexes: x, x[i], x[i,j].
+struct BlockRef {
+  Index name = kNone;  // into Workload::names
+  Index first = kNone, second = kNone;
+};
+
+enum class OpKind : std::uint8_t {
+  type,  // declare and register (late, after the first operation)
+  history,
+  cpu,
+  malloc,
+  realloc,
+  reallocf,
+  mallocarray,
+  malloc_aligned,
+  malloc_exec,
+  contigmalloc,
+  free,
+  zfree,
+  contigfree,
+  repeat,
+  wait,
+  thread,
+  join,
+  unload,
+  load,
+  expect,
+  critical,
+  interrupt,
+  nosleep,
+};
+
+struct Op {
+  OpKind kind = OpKind::join;
+  std::int32_t flags = 0;  // M_* bits
+  Index type = kNone;      // into Workload::types; free: kNone is the type of the allocation
+  BlockRef target;         // what is set or freed
+  BlockRef source;         // realloc's old block
+  Value value;             // size, count, CPU, time, condition
+  Value extra;             // second size, alignment, offset of free
+  Index site = kNone;      // into Workload::sites
+  Index body = kNone;      // into Workload::bodies
+  Index detail = kNone;    // into Workload::histories or Workload::threads
+  std::uint32_t line = 0, column = 0;
+};
+
+struct TypeDecl {
+  std::string symbol, shortdesc, longdesc;
+  bool builtin = false;   // one of the kernel's own five
+  bool declared = false;  // a type statement names it
+};
+
+struct History {
+  std::optional<std::uint64_t> allocs, memalloced, frees, memfreed;
+  std::vector<std::uint32_t> sizes;
+  bool operator==(const History&) const = default;
+};
+
+struct ThreadDecl {
+  std::string name, execname;
+  std::optional<Value> cpu, pid, ppid, tid, uid, gid;
+};
+
+struct NameDecl {
+  std::string text;
+  int arity = 0;  // number of indexes; x and x[i] are two names
+};
+
+struct Workload {
+  KernelSettings kernel;
+  std::vector<TypeDecl> types;
+  std::vector<NameDecl> names;
+  std::vector<std::string> strings;             // zone names
+  std::vector<std::vector<std::string>> sites;  // call sites, outermost first
+  std::vector<Expr> exprs;
+  std::vector<History> histories;
+  std::vector<ThreadDecl> threads;
+  std::vector<std::vector<Op>> bodies;      // bodies[0]: the statements outside any block
+  std::string file;                         // for messages
+  std::shared_ptr<const std::string> text;  // the source, if it came from one
+
+  // Same settings and statements; places, and how things are interned, do not count.
+  bool operator==(const Workload& other) const;
+
+  // Statements of bodies[0] that belong to boot: types and history before the first operation.
+  std::size_t boot_statements() const;
+  // A Diagnostic at an operation's place, with its source line.
+  Diagnostic diagnose(const Op& op, std::string tag, std::string message) const;
+};
+
+// Longest line accepted, bytes.
+inline constexpr std::size_t kMaxLine = std::size_t{1} << 20;
+// Deepest nesting of blocks and of parentheses.
+inline constexpr int kMaxDepth = 64;
+
+Result<Workload> parse(std::string text, std::string file);
+// The text of a workload. Inverse of parse().
+std::string print(const Workload& workload);
+
+// Reads a text file ("-": standard input), refusing NUL bytes and endless lines as they come, so
+// that memory stays bounded. Tags WL_READ, WL_NUL, WL_LINE_TOO_LONG.
+Result<std::string> read_text(const std::string& path);
+
+// "100", "4K", "2M", "1G" (powers of 1024); nothing for anything else.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+// "20ns", "3us", "5ms", "2s".
+std::optional<std::uint64_t> parse_time(std::string_view text);
+std::string print_size(std::uint64_t bytes);
+std::string print_time(std::uint64_t ns);
+
+}  // namespace dtmalloc::workload

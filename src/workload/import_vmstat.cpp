@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A vmstat -m table becomes a workload that prints the same table again.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <dtmalloc/workload/import.hpp>
+#include <dtmalloc/workload/workload.hpp>
+#include <map>
+#include <set>
+
+namespace dtmalloc::workload {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+const char* format_name(VmstatFormat format) {
+  switch (format) {
+    case VmstatFormat::m0:
+    case VmstatFormat::m1:
+      return "m1";
+    case VmstatFormat::m2:
+      return "m2";
+    case VmstatFormat::m3:
+      return "m3";
+  }
+  return "m3";
+}
+
+std::string join(const std::vector<std::uint32_t>& sizes) {
+  std::string out;
+  for (const std::uint32_t size : sizes) out += (out.empty() ? "" : ",") + std::to_string(size);
+  return out;
+}
+
+std::string quoted(std::string_view text) {
+  Workload w;
+  w.types.push_back({"M", std::string(text), "", false, true});
+  w.bodies.push_back({});
+  Op op;
+  op.kind = OpKind::type;
+  op.type = 0;
+  w.bodies[0].push_back(op);
+  std::string line = print(w);  // type M "..."\n
+  return line.substr(7, line.size() - 8);
+}
+
+class Importer {
+ public:
+  Importer(VmstatTable table, const std::string& file, const ImportOptions& options)
+      : table_(std::move(table)), file_(file), options_(options) {}
+
+  Result<ImportResult> all() {
+    take_diff_side();
+    choose_release();
+    drop_unknown_classes();
+    if (table_.rows.empty()) {
+      Diagnostic d;
+      d.tag = "WL_IMPORT";
+      d.where = {file_, 0, 0, 0};
+      d.message = file_ + ": no row of vmstat -m is left";
+      d.expected = "rows such as `temp 12 2K 36 16,32,64` or `temp 12 2K - 36 16,32,64`";
+      return d;
+    }
+    std::uint64_t bytes = 0;
+    for (const VmstatRow& row : table_.rows) bytes += row.memuse_kib * 1024;
+    const std::uint64_t mem = std::max<std::uint64_t>(
+        std::uint64_t{1} << 30, std::bit_ceil(std::min(bytes, kMostBytes) * 2));
+    head_ = fmt::format(
+        "# {} rows of vmstat -m, format {}: live blocks are allocated, what is over is {}.\n"
+        "kernel release={} cpus=1 mem={} seed=1 capture={}\n",
+        table_.rows.size(), format_name(format_), options_.replay_history ? "replayed" : "history",
+        release_, print_size(mem), format_name(format_));
+    for (const VmstatRow& row : table_.rows) import_row(row);
+    ImportResult result;
+    result.text = head_ + boot_ + body_;
+    result.notes = std::move(table_.notes);
+    result.rows = table_.rows.size();
+    return result;
+  }
+
+ private:
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+
+  void note(const VmstatRow& row, const std::string& text) {
+    table_.notes.push_back(fmt::format("{}:{}: {}", file_, row.line, text));
+  }
+
+  // A diff shows a state before and one after: the first is imported, the change is told.
+  void take_diff_side() {
+    auto& rows = table_.rows;
+    const auto is_after = [](const VmstatRow& row) { return row.side == '+'; };
+    const bool has_before =
+        std::any_of(rows.begin(), rows.end(), [](const VmstatRow& row) { return row.side == '-'; });
+    if (!has_before) return;
+    std::set<const VmstatRow*> matched;
+    for (const VmstatRow& after : rows) {
+      if (!is_after(after)) continue;
+      const auto before = std::find_if(rows.begin(), rows.end(), [&](const VmstatRow& row) {
+        return row.side == '-' && row.name == after.name && !matched.contains(&row);
+      });
+      if (before == rows.end()) {
+        note(after, fmt::format("{}: new after the change, left out", after.name));
+        continue;
+      }
+      matched.insert(&*before);
+      const auto change = [](std::uint64_t from, std::uint64_t to) {
+        return static_cast<std::int64_t>(to - from);
+      };
+      note(after, fmt::format("{}: {:+} blocks, {:+}K, {:+} requests after the change; the state "
+                              "before it is imported",
+                              after.name, change(before->inuse, after.inuse),
+                              change(before->memuse_kib, after.memuse_kib),
+                              change(before->requests, after.requests)));
+    }
+    std::erase_if(rows, is_after);
+  }
+
+  void choose_release() {
+    if (table_.rows.empty()) return;
+    format_ = table_.rows.front().format;
+    bool has_384 = false, old = true;
+    for (const VmstatRow& row : table_.rows) {
+      has_384 |= std::count(row.sizes.begin(), row.sizes.end(), 384u) != 0;
+      old &= row.format == VmstatFormat::m1 || row.format == VmstatFormat::m0;
+    }
+    release_ = old ? 8 : format_ == VmstatFormat::m3 || has_384 ? 14 : 12;
+    if (has_384 && format_ != VmstatFormat::m3) {
+      table_.notes.push_back(file_ + ": class 384 is in the table: release 14's rules are taken");
+    }
+    const KernelRelease* release = KernelRelease::find(release_);
+    classes_ = release->classes;
+    // The largest class may not be enough for what the table shows.
+    if (old) {
+      for (const VmstatRow& row : table_.rows) {
+        if (!row.sizes.empty() && row.sizes.back() > classes_.back()) {
+          release_ = 12;
+          classes_ = KernelRelease::find(12)->classes;
+          break;
+        }
+      }
+    }
+    least_pages_ = classes_.back() / kPage + 1;
+  }
+
+  // A class the release lacks: the line was cut inside its last number, or the row is wrong.
+  void drop_unknown_classes() {
+    std::erase_if(table_.rows, [this](VmstatRow& row) {
+      const auto known = [this](std::uint32_t size) {
+        return std::binary_search(classes_.begin(), classes_.end(), size);
+      };
+      const auto bad = std::find_if_not(row.sizes.begin(), row.sizes.end(), known);
+      if (bad == row.sizes.end()) return false;
+      const std::string digits = std::to_string(*bad);
+      const bool prefix = std::any_of(classes_.begin(), classes_.end(), [&](std::uint32_t size) {
+        return std::to_string(size).starts_with(digits);
+      });
+      if (bad + 1 == row.sizes.end() && row.sizes.size() > 1 && prefix) {
+        note(row, fmt::format("the last size {} is cut, left out", digits));
+        row.sizes.pop_back();
+        return false;
+      }
+      note(row, fmt::format("skipped: release {} has no size class {}", release_, digits));
+      return true;
+    });
+  }
+
+  std::string symbol_for(const std::string& name) {
+    static const std::map<std::string, std::string> kBuiltin{{"cache", "M_CACHE"},
+                                                             {"devbuf", "M_DEVBUF"},
+                                                             {"temp", "M_TEMP"},
+                                                             {"UMA", "M_UMA"},
+                                                             {"UMAHash", "M_UMAHASH"}};
+    if (const auto builtin = kBuiltin.find(name); builtin != kBuiltin.end()) {
+      if (symbols_.insert(builtin->second).second) return builtin->second;
+    }
+    std::string symbol = "M_";
+    for (const char c : name.substr(0, 100)) {
+      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      const bool digit = c >= '0' && c <= '9';
+      symbol += letter ? static_cast<char>(c & ~0x20) : digit ? c : '_';
+    }
+    static const std::set<std::string> kReserved{
+        "M_CACHE",    "M_DEVBUF",    "M_TEMP", "M_UMA",     "M_UMAHASH",     "M_NOWAIT",
+        "M_WAITOK",   "M_NORECLAIM", "M_ZERO", "M_NOVM",    "M_USE_RESERVE", "M_NODUMP",
+        "M_FIRSTFIT", "M_BESTFIT",   "M_EXEC", "M_NEXTFIT", "M_NEVERFREED"};
+    std::string unique = symbol;
+    for (int i = 2; kReserved.contains(unique) || !symbols_.insert(unique).second; ++i) {
+      unique = fmt::format("{}_{}", symbol, i);
+    }
+    return unique;
+  }
+
+  static std::string lower(std::string_view symbol) {
+    std::string out;
+    for (const char c : symbol.substr(2)) {
+      out += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    }
+    if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(0, "b");
+    return out;
+  }
+
+  void allocate(const std::string& block, std::uint64_t count, std::uint64_t size,
+                const std::string& symbol, bool contiguous) {
+    const std::string op =
+        fmt::format("{} {} {} M_WAITOK", contiguous ? "contigmalloc" : "malloc", size, symbol);
+    if (count == 1) {
+      body_ += fmt::format("{} = {}\n", block, op);
+    } else if (count > 1) {
+      body_ += fmt::format("repeat {} as i {{ {}[i] = {} }}\n", count, block, op);
+    }
+  }
+
+  void import_row(const VmstatRow& row) {
+    const std::string symbol = symbol_for(row.name);
+    boot_ += fmt::format("type {} {}\n", symbol, quoted(row.name));
+    const std::uint64_t past = row.requests >= row.inuse ? row.requests - row.inuse : 0;
+    const auto choice = row.requests < row.inuse ? std::nullopt
+                                                 : choose_blocks(row.inuse, row.memuse_kib,
+                                                                 row.sizes, past, least_pages_);
+    if (!choice) return import_contradiction(row, symbol);
+    if (!choice->all_classes_seen) {
+      note(row, fmt::format("{}: {} requests cannot have used {} classes", row.name, row.requests,
+                            row.sizes.size()));
+    }
+    history(row, symbol, past, *choice);
+    live(row, symbol, *choice);
+  }
+
+  // Nothing that malloc(9) does gives this row: its numbers enter as they are.
+  void import_contradiction(const VmstatRow& row, const std::string& symbol) {
+    note(row,
+         fmt::format("{}: no {} blocks of {} take {}K; the row enters as statistics only", row.name,
+                     row.inuse, row.sizes.empty() ? "any size" : join(row.sizes), row.memuse_kib));
+    boot_ += fmt::format("# {}: no set of blocks gives this row\n",
+                         row.name.find('\n') == row.name.npos ? row.name : symbol);
+    boot_ += fmt::format("history {} allocs={} memalloced={} frees={} memfreed=0", symbol,
+                         row.requests, row.memuse_kib * 1024,
+                         row.requests >= row.inuse ? row.requests - row.inuse : 0);
+    if (!row.sizes.empty()) boot_ += " sizes=" + join(row.sizes);
+    boot_ += '\n';
+  }
+
+  // Requests that are over: one for each class without a live block, the rest in the smallest.
+  void history(const VmstatRow& row, const std::string& symbol, std::uint64_t past,
+               const BlockChoice& choice) {
+    std::vector<std::uint32_t> idle;
+    for (std::size_t i = 0; i < row.sizes.size(); ++i) {
+      if (choice.per_class[i] == 0) idle.push_back(row.sizes[i]);
+    }
+    if (past == 0 && idle.empty()) return;
+    const std::uint64_t usual = row.sizes.empty() ? least_pages_ * kPage : row.sizes.front();
+    const std::uint64_t rest = past > idle.size() ? past - idle.size() : 0;
+    if (options_.replay_history && past >= idle.size()) {
+      const std::string block = lower(symbol) + "_past";
+      for (const std::uint32_t size : idle) {
+        body_ += fmt::format("{0} = malloc {1} {2} M_WAITOK\nfree {0}\n", block, size, symbol);
+      }
+      if (rest != 0) {
+        body_ += fmt::format("repeat {0} {{\n  {1} = malloc {2} {3} M_WAITOK\n  free {1}\n}}\n",
+                             rest, block, usual, symbol);
+      }
+      return;
+    }
+    std::uint64_t bytes = rest * usual;
+    for (const std::uint32_t size : idle) bytes += past == 0 ? 0 : size;
+    boot_ += fmt::format("history {} allocs={} memalloced={} frees={} memfreed={}", symbol, past,
+                         bytes, past, bytes);
+    if (!row.sizes.empty()) boot_ += " sizes=" + join(row.sizes);
+    boot_ += '\n';
+  }
+
+  void live(const VmstatRow& row, const std::string& symbol, const BlockChoice& choice) {
+    if (row.inuse == 0) return;
+    const std::string block = lower(symbol);
+    if (!choice.pages.empty()) {
+      const bool contiguous = choice.pages.front() < least_pages_;
+      std::uint64_t pages = 0;
+      for (const std::uint64_t n : choice.pages) pages += n;
+      const std::string text = fmt::format(
+          "{} blocks: at least {} {}; {} of {}K in all chosen", row.inuse, choice.pages.size(),
+          contiguous ? "contiguous" : "large", choice.pages.size(), pages * 4);
+      body_ += fmt::format("# {}: {}\n", symbol, text);
+      note(row, fmt::format("{}: {}", row.name, text));
+    } else if (row.sizes.size() > 1) {
+      body_ += fmt::format("# {}: {} blocks, {}K, classes {}: this mix is chosen\n", symbol,
+                           row.inuse, row.memuse_kib, join(row.sizes));
+    }
+    for (std::size_t i = 0; i < row.sizes.size(); ++i) {
+      allocate(row.sizes.size() == 1 ? block : fmt::format("{}_{}", block, row.sizes[i]),
+               choice.per_class[i], row.sizes[i], symbol, false);
+    }
+    std::size_t group = 0;
+    for (std::size_t i = 0; i < choice.pages.size();) {
+      std::size_t same = i;
+      while (same < choice.pages.size() && choice.pages[same] == choice.pages[i]) ++same;
+      allocate(fmt::format("{}_large{}", block, group == 0 ? "" : std::to_string(group)), same - i,
+               choice.pages[i] * kPage, symbol, choice.pages[i] < least_pages_);
+      i = same;
+      ++group;
+    }
+  }
+
+  VmstatTable table_;
+  const std::string& file_;
+  const ImportOptions& options_;
+  VmstatFormat format_ = VmstatFormat::m3;
+  int release_ = 14;
+  std::uint64_t least_pages_ = 17;
+  std::vector<std::uint32_t> classes_;
+  std::set<std::string> symbols_;
+  std::string head_, boot_, body_;
+};
+
+}  // namespace
+
+Result<ImportResult> import_vmstat_m(std::string_view text, const std::string& file,
+                                     const ImportOptions& options) {
+  return Importer(read_vmstat_m(text, file), file, options).all();
+}
+
+}  // namespace dtmalloc::workload

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The parser of the workload language: one pass over the text, no token list.
+// Invariants:   place_ points into text_; every view kept points there too
+// Differs:      errors unwind as ParseError, which parse() turns into a Result
+#pragma once
+
+#include <array>
+#include <dtmalloc/workload/workload.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace dtmalloc::workload {
+
+struct ParseError {
+  Diagnostic diagnostic;
+};
+
+// Looks a string up by a view without making a string.
+struct ViewHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+using StringIndex = std::unordered_map<std::string, Index, ViewHash, std::equal_to<>>;
+
+// What a number's suffix may be, and which functions exist.
+enum class Context { size, time, plain, condition };
+
+class Parser {
+ public:
+  Parser(std::string text, std::string file);
+  Workload take();  // throws ParseError
+
+ private:
+  // --- scanning (parser.cpp)
+  void skip_blanks();
+  bool at_statement_end();
+  bool eat(char c);
+  bool next_is_word() const;
+  std::string_view peek_word() const;
+  std::string_view word(const char* expected);
+  std::string string_literal(const char* expected);
+  std::int64_t number(Context context);
+  void end_statement();
+  [[noreturn]] void fail(const char* tag, std::string_view at, std::string message,
+                         std::string expected = {}, std::vector<std::string> near = {}) const;
+  [[noreturn]] void fail_here(const char* tag, std::string message,
+                              std::string expected = {}) const;
+  std::string_view rest_token() const;  // what stands at the place, for messages
+
+  // --- statements (parser_statements.cpp)
+  void statements(std::vector<Op>& ops, bool in_block, int depth);
+  void statement(std::vector<Op>& ops, int depth);
+  void kernel_line();
+  void kernel_key(std::string_view key, std::string_view value, bool has_value);
+  void type_statement(std::vector<Op>& ops, Op op, int depth);
+  void history_statement(std::vector<Op>& ops, Op op, int depth);
+  void repeat_statement(Op& op, int depth);
+  void thread_statement(Op& op, int depth);
+  void assignment(std::vector<Op>& ops, Op op, std::string_view name);
+  void block(Op& op, int depth);
+  void refuse_unknown_statement(std::string_view word);
+
+  // --- operands (parser_operands.cpp)
+  BlockRef block_ref(std::string_view name, bool sets);
+  Index type_ref();
+  std::int32_t flags();
+  Index site();
+  Value value(Context context);
+  Index expression(Context context, int level, int depth);
+  Index unary(Context context, int depth);
+  Index primary(Context context, int depth);
+  Index call(std::string_view name, Context context, int depth);
+  Index add_expr(Expr expr);
+  Index intern(std::string_view text);  // into Workload::strings
+  void check_names();
+
+  std::shared_ptr<const std::string> source_;
+  std::string_view text_;
+  const char* place_;
+  const char* end_;
+  const char* line_start_;
+  std::uint32_t line_ = 1;
+  Workload result_;
+
+  struct FirstUse {
+    std::string_view at;
+    std::uint32_t line = 0;
+    const char* line_start = nullptr;
+    bool set = false;
+  };
+  std::array<std::unordered_map<std::string_view, Index>, 3> names_;  // by arity
+  std::vector<FirstUse> uses_;
+  StringIndex types_, strings_;
+  std::unordered_map<std::string_view, Index> sites_;
+  std::vector<std::string_view> loops_;
+  std::size_t nodes_ = 0;  // of the expression being parsed
+  bool started_ = false;   // a statement other than kernel was seen
+  bool operated_ = false;  // an operation was seen: boot is over
+};
+
+// Flag names in the order in which they print; looked up by name or bit.
+struct FlagName {
+  std::string_view name;
+  std::int32_t bit;
+};
+extern const std::array<FlagName, 12> kFlagNames;
+// Keywords of operations that set a block.
+struct OperationName {
+  std::string_view name;
+  OpKind kind;
+};
+extern const std::array<OperationName, 7> kAssigning;
+
+}  // namespace dtmalloc::workload

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Statements: the kernel line, types and history, operations, blocks in braces.
+
+#include <algorithm>
+#include <limits>
+
+#include "workload/parser.hpp"
+
+namespace dtmalloc::workload {
+
+const std::array<OperationName, 7> kAssigning{{{"malloc", OpKind::malloc},
+                                               {"realloc", OpKind::realloc},
+                                               {"reallocf", OpKind::reallocf},
+                                               {"mallocarray", OpKind::mallocarray},
+                                               {"malloc_aligned", OpKind::malloc_aligned},
+                                               {"malloc_exec", OpKind::malloc_exec},
+                                               {"contigmalloc", OpKind::contigmalloc}}};
+
+namespace {
+
+// What the language knows and this machine does not model.
+constexpr std::array<std::string_view, 7> kNotModelled{
+    "reclaim", "sysctl", "poke", "malloc_domainset", "contigmalloc_domainset", "stream", "phase"};
+constexpr std::array<std::string_view, 12> kKernelNotModelled{
+    "redzone",     "memguard", "domains",      "numa",  "debug", "witness",
+    "zone_offset", "numzones", "failure_rate", "kasan", "kmsan", "threads"};
+
+template <std::size_t N>
+bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace
+
+void Parser::statements(std::vector<Op>& ops, bool in_block, int depth) {
+  while (true) {
+    skip_blanks();
+    if (place_ == end_) {
+      if (in_block) fail_here("WL_SYNTAX", "a block is not closed", "\"}\"");
+      return;
+    }
+    const char c = *place_;
+    if (c == '#') {
+      while (place_ < end_ && *place_ != '\n') ++place_;
+    } else if (c == '\n') {
+      if (static_cast<std::size_t>(place_ - line_start_) > kMaxLine) {
+        fail("WL_LINE_TOO_LONG", {line_start_, 1}, "the line is too long", "at most 1 MiB");
+      }
+      ++place_;
+      ++line_;
+      line_start_ = place_;
+    } else if (c == '}') {
+      if (!in_block) fail_here("WL_SYNTAX", "no block is open here", "a statement");
+      return;
+    } else {
+      statement(ops, depth);
+      end_statement();
+    }
+  }
+}
+
+void Parser::statement(std::vector<Op>& ops, int depth) {
+  const std::string_view word = peek_word();
+  if (word.empty()) {
+    fail_here("WL_SYNTAX", "no statement begins like this", "NAME = malloc ..., free NAME, ...");
+  }
+  Op op;
+  op.line = line_;
+  op.column = static_cast<std::uint32_t>(place_ - line_start_ + 1);
+  place_ += word.size();
+
+  // NAME = ..., NAME[...] = ...
+  const char* look = place_;
+  while (look < end_ && (*look == ' ' || *look == '\t')) ++look;
+  if (look < end_ && ((*look == '=' && (look + 1 == end_ || look[1] != '=')) ||
+                      (*look == '[' && look == place_))) {
+    operated_ = started_ = true;
+    assignment(ops, op, word);
+    return;
+  }
+
+  if (word == "kernel") return kernel_line();
+  started_ = true;
+  if (word == "type") return type_statement(ops, op, depth);
+  if (word == "history") return history_statement(ops, op, depth);
+  operated_ = true;
+
+  const auto offset = [&] {
+    if (eat('+')) op.extra = value(Context::size);
+  };
+  if (word == "free" || word == "zfree" || word == "contigfree") {
+    op.kind = word == "free" ? OpKind::free : word == "zfree" ? OpKind::zfree : OpKind::contigfree;
+    const std::string_view name = this->word("the name of a block");
+    op.target = block_ref(name, false);
+    offset();
+    skip_blanks();
+    if (next_is_word()) op.type = type_ref();
+    op.site = site();
+  } else if (word == "cpu") {
+    op.kind = OpKind::cpu;
+    op.value = value(Context::plain);
+  } else if (word == "repeat") {
+    repeat_statement(op, depth);
+  } else if (word == "wait") {
+    op.kind = OpKind::wait;
+    skip_blanks();
+    const char* start = place_;
+    op.value = value(Context::time);
+    if (op.value.expr == kNone && op.value.number != 0 && place_[-1] != 's') {
+      fail("WL_NUMBER", {start, static_cast<std::size_t>(place_ - start)}, "a time needs a unit",
+           "20ns, 3us, 5ms, 2s");
+    }
+  } else if (word == "thread") {
+    thread_statement(op, depth);
+  } else if (word == "join") {
+    op.kind = OpKind::join;
+  } else if (word == "unload" || word == "load") {
+    op.kind = word == "load" ? OpKind::load : OpKind::unload;
+    op.type = type_ref();
+  } else if (word == "expect") {
+    op.kind = OpKind::expect;
+    op.value = value(Context::condition);
+  } else if (word == "critical" || word == "interrupt" || word == "nosleep") {
+    op.kind = word == "critical"    ? OpKind::critical
+              : word == "interrupt" ? OpKind::interrupt
+                                    : OpKind::nosleep;
+    block(op, depth);
+  } else {
+    place_ = word.data();
+    refuse_unknown_statement(word);
+  }
+  ops.push_back(op);
+}
+
+void Parser::refuse_unknown_statement(std::string_view word) {
+  if (is_one_of(word, kNotModelled)) {
+    fail("WL_NOT_MODELLED", word, "`" + std::string(word) + "` is not modelled yet");
+  }
+  for (const OperationName& assigning : kAssigning) {
+    if (assigning.name == word) {
+      fail("WL_SYNTAX", word, "the block that " + std::string(word) + " returns needs a name",
+           "NAME = " + std::string(word) + " ...");
+    }
+  }
+  static const std::vector<std::string> kWords{
+      "kernel", "type", "history", "cpu",  "free",   "zfree",    "contigfree", "repeat", "wait",
+      "thread", "join", "unload",  "load", "expect", "critical", "interrupt",  "nosleep"};
+  fail("WL_UNKNOWN_STATEMENT", word, "unknown statement " + std::string(word),
+       "NAME = malloc ..., or a statement", nearest_names(word, kWords));
+}
+
+void Parser::assignment(std::vector<Op>& ops, Op op, std::string_view name) {
+  op.target = block_ref(name, true);
+  if (!eat('=')) fail_here("WL_SYNTAX", "an assignment lacks its =", "\"=\"");
+  const std::string_view verb = word("malloc, realloc, mallocarray, contigmalloc, ...");
+  const auto* found = std::find_if(kAssigning.begin(), kAssigning.end(),
+                                   [&](const OperationName& o) { return o.name == verb; });
+  if (found == kAssigning.end()) {
+    if (is_one_of(verb, kNotModelled)) {
+      fail("WL_NOT_MODELLED", verb, "`" + std::string(verb) + "` is not modelled yet");
+    }
+    std::vector<std::string> names;
+    for (const OperationName& o : kAssigning) names.emplace_back(o.name);
+    fail("WL_UNKNOWN_OPERATION", verb, "unknown operation " + std::string(verb),
+         "an operation that returns a block", nearest_names(verb, names));
+  }
+  op.kind = found->kind;
+  if (op.kind == OpKind::realloc || op.kind == OpKind::reallocf) {
+    const std::string_view old = word("the name of the old block");
+    op.source = block_ref(old, false);
+  }
+  op.value = value(Context::size);
+  if (op.kind == OpKind::mallocarray || op.kind == OpKind::malloc_aligned) {
+    op.extra = value(Context::size);
+  }
+  op.type = type_ref();
+  op.flags = flags();
+  op.site = site();
+  ops.push_back(op);
+}
+
+void Parser::block(Op& op, int depth) {
+  if (!eat('{')) fail_here("WL_SYNTAX", "a block is missing", "\"{\"");
+  if (depth + 1 > kMaxDepth) fail_here("WL_TOO_DEEP", "blocks are nested too deeply", "64 levels");
+  op.body = static_cast<Index>(result_.bodies.size());
+  result_.bodies.emplace_back();
+  std::vector<Op> ops;
+  statements(ops, true, depth + 1);
+  result_.bodies[op.body] = std::move(ops);
+  ++place_;  // the closing brace
+}
+
+void Parser::repeat_statement(Op& op, int depth) {
+  op.kind = OpKind::repeat;
+  op.value = value(Context::size);
+  skip_blanks();
+  std::string_view variable;
+  if (peek_word() == "as") {
+    place_ += 2;
+    variable = word("the name of the loop's variable");
+  }
+  loops_.push_back(variable);
+  block(op, depth);
+  loops_.pop_back();
+  // Loops own slots by depth; a nameless one has its slot too.
+  op.detail = variable.empty() ? kNone : intern(variable);
+}
+
+void Parser::thread_statement(Op& op, int depth) {
+  op.kind = OpKind::thread;
+  ThreadDecl thread;
+  thread.name = string_literal("the name of the thread");
+  while (true) {
+    skip_blanks();
+    const std::string_view key = peek_word();
+    if (key.empty()) break;
+    place_ += key.size();
+    if (!eat('=')) fail_here("WL_SYNTAX", "an attribute lacks its value", "\"=\"");
+    std::optional<Value>* slot = key == "cpu"    ? &thread.cpu
+                                 : key == "pid"  ? &thread.pid
+                                 : key == "ppid" ? &thread.ppid
+                                 : key == "tid"  ? &thread.tid
+                                 : key == "uid"  ? &thread.uid
+                                 : key == "gid"  ? &thread.gid
+                                                 : nullptr;
+    if (key == "execname") {
+      thread.execname = string_literal("the program's name");
+    } else if (slot != nullptr) {
+      *slot = value(Context::plain);
+    } else {
+      static const std::vector<std::string> kKeys{"cpu", "execname", "pid", "ppid",
+                                                  "tid", "uid",      "gid"};
+      fail("WL_UNKNOWN_ATTRIBUTE", key, "unknown attribute " + std::string(key),
+           "cpu execname pid ppid tid uid gid", nearest_names(key, kKeys));
+    }
+  }
+  op.detail = static_cast<Index>(result_.threads.size());
+  result_.threads.push_back(std::move(thread));
+  block(op, depth);
+}
+
+void Parser::type_statement(std::vector<Op>& ops, Op op, int depth) {
+  op.kind = OpKind::type;
+  const std::string_view symbol = word("the symbol of the type, such as M_FOO");
+  if (depth > 0) fail("WL_CONTEXT", symbol, "a type cannot be declared inside a block");
+  const std::string shortdesc = string_literal("the short description in double quotes");
+  std::string longdesc;
+  skip_blanks();
+  if (place_ < end_ && *place_ == '"') longdesc = string_literal("the long description");
+  const auto [entry, added] =
+      types_.try_emplace(std::string(symbol), static_cast<Index>(result_.types.size()));
+  if (added) result_.types.push_back({std::string(symbol), shortdesc, "", false, false});
+  TypeDecl& type = result_.types[entry->second];
+  if (type.declared) {
+    fail("WL_REDECLARED", symbol, "the type " + std::string(symbol) + " is declared already",
+         "another symbol");
+  }
+  if (type.builtin && type.shortdesc != shortdesc) {
+    fail("WL_REDECLARED", symbol,
+         std::string(symbol) + " is the kernel's own type \"" + type.shortdesc + "\"",
+         "its own description, or another symbol");
+  }
+  type.longdesc = std::move(longdesc);
+  type.declared = true;
+  op.type = entry->second;
+  ops.push_back(op);
+}
+
+void Parser::history_statement(std::vector<Op>& ops, Op op, int depth) {
+  op.kind = OpKind::history;
+  if (operated_ || depth > 0) {
+    fail("WL_CONTEXT", {line_start_ + op.column - 1, 7}, "history is what happened before the run",
+         "a place above the first operation");
+  }
+  op.type = type_ref();
+  History history;
+  while (!at_statement_end()) {
+    const std::string_view key = word("allocs= memalloced= frees= memfreed= sizes=");
+    if (!eat('=')) fail_here("WL_SYNTAX", "a number is missing", "\"=\"");
+    skip_blanks();
+    if (key == "sizes") {
+      do {
+        const std::string_view at = rest_token();
+        const std::int64_t size = number(Context::size);
+        if (size <= 0 || size > std::numeric_limits<std::int32_t>::max()) {
+          fail("WL_RANGE", at, "no size class is that large");
+        }
+        history.sizes.push_back(static_cast<std::uint32_t>(size));
+      } while (eat(','));
+      continue;
+    }
+    std::optional<std::uint64_t>* slot = key == "allocs"       ? &history.allocs
+                                         : key == "memalloced" ? &history.memalloced
+                                         : key == "frees"      ? &history.frees
+                                         : key == "memfreed"   ? &history.memfreed
+                                                               : nullptr;
+    if (slot == nullptr) {
+      static const std::vector<std::string> kKeys{"allocs", "memalloced", "frees", "memfreed",
+                                                  "sizes"};
+      fail("WL_UNKNOWN_ATTRIBUTE", key, "unknown attribute " + std::string(key),
+           "allocs memalloced frees memfreed sizes", nearest_names(key, kKeys));
+    }
+    *slot = static_cast<std::uint64_t>(number(Context::size));
+  }
+  op.detail = static_cast<Index>(result_.histories.size());
+  result_.histories.push_back(std::move(history));
+  ops.push_back(op);
+}
+
+void Parser::kernel_line() {
+  if (started_) {
+    fail("WL_CONTEXT", {line_start_, 6}, "the kernel line comes too late",
+         "a place above the first type and the first operation");
+  }
+  while (!at_statement_end()) {
+    const std::string_view key = word("a setting such as cpus=4");
+    const bool has_value = place_ < end_ && *place_ == '=';
+    std::string_view text;
+    if (has_value) {
+      ++place_;
+      text = rest_token();
+      if (!text.empty() && text.find('#') != text.npos) text = text.substr(0, text.find('#'));
+      if (text.empty() || text == "\n" || text == " ") {
+        fail("WL_SYNTAX", key, "the setting " + std::string(key) + " lacks its value");
+      }
+      place_ += text.size();
+    }
+    kernel_key(key, text, has_value);
+  }
+}
+
+void Parser::kernel_key(std::string_view key, std::string_view text, bool has_value) {
+  KernelSettings& k = result_.kernel;
+  const auto known = [&](std::string_view name) { return key == name; };
+  const std::string_view at = has_value ? text : key;
+  const auto need = [&](bool good, const char* expected) {
+    if (!good) {
+      fail(has_value ? "WL_NUMBER" : "WL_SYNTAX", at,
+           has_value ? "\"" + std::string(text) + "\" is no value for " + std::string(key)
+                     : "the setting " + std::string(key) + " lacks its value",
+           expected);
+    }
+  };
+  const auto once = [&](bool is_set) {
+    if (is_set) fail("WL_REDECLARED", key, std::string(key) + " is set twice");
+  };
+  if (known("invariants")) {
+    once(k.invariants);
+    if (has_value && text != "0" && text != "1") need(false, "invariants, invariants=1 or =0");
+    k.invariants = !has_value || text == "1";
+  } else if (known("release") || known("cpus")) {
+    std::optional<int>& slot = known("release") ? k.release : k.cpus;
+    once(slot.has_value());
+    const auto n = has_value ? parse_size(text) : std::nullopt;
+    need(n && *n <= 1000000, known("cpus") ? "a number of CPUs" : "8, 12, 14 or 16");
+    slot = static_cast<int>(*n);
+  } else if (known("mem") || known("kmem_zmax") || known("vm.kmem_zmax")) {
+    std::optional<std::uint64_t>& slot = known("mem") ? k.mem : k.kmem_zmax;
+    once(slot.has_value());
+    slot = has_value ? parse_size(text) : std::nullopt;
+    need(slot.has_value(), "a size such as 512M, 2G");
+  } else if (known("seed")) {
+    once(k.seed.has_value());
+    k.seed = has_value ? parse_size(text) : std::nullopt;
+    need(k.seed.has_value(), "a number");
+  } else if (known("cost")) {
+    once(k.op_cost.has_value());
+    k.op_cost = has_value ? parse_time(text) : std::nullopt;
+    need(k.op_cost.has_value(), "a time such as 100ns");
+  } else if (known("clock")) {
+    once(k.real_clock.has_value());
+    need(has_value && (text == "virtual" || text == "real"), "virtual or real");
+    k.real_clock = text == "real";
+  } else if (known("capture")) {
+    once(!k.capture.empty());
+    need(has_value && (text == "m1" || text == "m2" || text == "m3"), "m1, m2 or m3");
+    k.capture = text;
+  } else if (known("classes")) {
+    once(!k.classes.empty());
+    need(has_value, "sizes joined by commas");
+    for (std::size_t from = 0; from <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', from), text.size());
+      const auto n = parse_size(text.substr(from, comma - from));
+      need(n && *n > 0 && *n <= (1u << 30), "sizes joined by commas");
+      k.classes.push_back(static_cast<std::uint32_t>(*n));
+      from = comma + 1;
+    }
+  } else {
+    const std::string_view last = key.substr(key.rfind('.') + 1);
+    if (is_one_of(key, kKernelNotModelled) || is_one_of(last, kKernelNotModelled)) {
+      fail("WL_NOT_MODELLED", key, "`" + std::string(key) + "` is not modelled yet");
+    }
+    static const std::vector<std::string> kKeys{"release", "cpus",     "mem",        "seed",
+                                                "cost",    "clock",    "invariants", "classes",
+                                                "capture", "kmem_zmax"};
+    fail("WL_UNKNOWN_SETTING", key, "unknown setting " + std::string(key),
+         "release cpus mem seed cost clock invariants classes kmem_zmax capture",
+         nearest_names(key, kKeys));
+  }
+}
+
+}  // namespace dtmalloc::workload
