@@ -3,6 +3,7 @@
 // Invariants:   sum of counts = count; bytes in ((kib-1)*1024, kib*1024]
 
 #include <algorithm>
+#include <bit>
 #include <dtmalloc/workload/import.hpp>
 
 namespace dtmalloc::workload {
@@ -82,35 +83,69 @@ std::vector<Count> spread(Count pages, Count blocks) {
   return out;
 }
 
-std::optional<BlockChoice> with_least(Count count, Count lo, Count hi,
-                                      const std::vector<std::uint32_t>& classes,
-                                      const std::vector<Count>& least, Count least_pages,
-                                      long& budget) {
+struct Row {
+  Count count, lo, hi;
+  const std::vector<std::uint32_t>& classes;
+  Count least_pages;
+};
+
+std::optional<BlockChoice> without_large(const Row& row, const std::vector<Count>& least,
+                                         long& budget) {
+  Search search(row.classes, least, budget);
+  if (row.classes.empty() || !search.find(row.count, row.lo, row.hi)) return std::nullopt;
+  return BlockChoice{search.counts(), {}, true};
+}
+
+// At most `most_large` large blocks.
+std::optional<BlockChoice> with_large(const Row& row, const std::vector<Count>& least,
+                                      Count most_large, long& budget) {
+  const std::vector<std::uint32_t>& classes = row.classes;
   Search search(classes, least, budget);
-  if (!classes.empty() && search.find(count, lo, hi)) return BlockChoice{search.counts(), {}, true};
-  const Count required = static_cast<Count>(std::count(least.begin(), least.end(), 1));
-  constexpr Count kMostLarge = 100000;
-  for (Count large = 1; large + required <= count && large <= kMostLarge; ++large) {
-    if (large * least_pages * kPage > hi) break;
-    const Count small = count - large;
+  const auto required = static_cast<Count>(std::count(least.begin(), least.end(), 1));
+  for (Count large = 1; large + required <= row.count && large <= most_large; ++large) {
+    if (large * row.least_pages * kPage > row.hi) break;
+    const Count small = row.count - large;
     if (classes.empty() && small != 0) continue;
     const Count small_least = classes.empty() ? 0 : small * classes.front();
     const Count small_most = classes.empty() ? 0 : small * classes.back();
-    if (small_least > hi) continue;
-    Count pages =
-        std::max(large * least_pages, lo > small_most ? (lo - small_most + kPage - 1) / kPage : 0);
-    for (; pages * kPage + small_least <= hi && budget > 0; ++pages, --budget) {
+    if (small_least > row.hi) continue;
+    Count pages = std::max(large * row.least_pages,
+                           row.lo > small_most ? (row.lo - small_most + kPage - 1) / kPage : 0);
+    for (; pages * kPage + small_least <= row.hi && budget > 0; ++pages, --budget) {
       const Count bytes = pages * kPage;
-      const Count small_lo = lo > bytes ? lo - bytes : 0;
-      const bool fits = classes.empty() ? small_lo == 0 : search.find(small, small_lo, hi - bytes);
-      if (fits) {
-        std::vector<Count> counts = classes.empty() ? std::vector<Count>{} : search.counts();
-        return BlockChoice{std::move(counts), spread(pages, large), true};
-      }
+      const Count small_lo = row.lo > bytes ? row.lo - bytes : 0;
+      const bool fits =
+          classes.empty() ? small_lo == 0 : search.find(small, small_lo, row.hi - bytes);
+      if (!fits) continue;
+      std::vector<Count> counts = classes.empty() ? std::vector<Count>{} : search.counts();
+      return BlockChoice{std::move(counts), spread(pages, large), true};
     }
     if (budget <= 0) break;
   }
   return std::nullopt;
+}
+
+// Sets of classes without a live block, fewest first, the largest classes idle first: each as
+// least counts (1: alive).
+std::vector<std::vector<Count>> alive_sets(std::size_t classes, Count past) {
+  std::vector<std::uint32_t> masks;
+  constexpr std::size_t kMost = 14;
+  if (classes <= kMost) {
+    for (std::uint32_t mask = 0; mask < 1u << classes; ++mask) {
+      if (static_cast<Count>(std::popcount(mask)) <= past) masks.push_back(mask);
+    }
+    std::stable_sort(masks.begin(), masks.end(), [](std::uint32_t a, std::uint32_t b) {
+      return std::pair(std::popcount(a), ~a) < std::pair(std::popcount(b), ~b);
+    });
+  } else {
+    masks.push_back(0);
+  }
+  std::vector<std::vector<Count>> sets;
+  for (const std::uint32_t idle : masks) {
+    std::vector<Count>& least = sets.emplace_back(classes, 1);
+    for (std::size_t i = 0; i < classes && i < 32; ++i) least[i] = idle >> i & 1 ? 0 : 1;
+  }
+  return sets;
 }
 
 }  // namespace
@@ -129,29 +164,28 @@ std::optional<BlockChoice> choose_blocks(Count count, Count kib,
   }
   const Count lo = (kib - 1) * 1024 + 1, hi = kib * 1024;
   long budget = kAllSteps;
-  // At best every class has a live block; at least as many as the past cannot account for.
-  const Count classes_needed = classes.size() > past ? classes.size() - past : 0;
-  for (std::size_t live = classes.size() + 1; live-- > classes_needed;) {
-    // The smallest classes are the cheapest to have alive.
-    std::vector<Count> least(classes.size(), 0);
-    std::fill_n(least.begin(), live, 1);
-    if (auto found = with_least(count, lo, hi, classes, least, least_pages, budget)) {
-      // Fewer large blocks may be possible with fewer classes alive.
-      if (!found->pages.empty()) {
-        for (std::size_t fewer = live; fewer-- > classes_needed;) {
-          std::vector<Count> relaxed(classes.size(), 0);
-          std::fill_n(relaxed.begin(), fewer, 1);
-          auto other = with_least(count, lo, hi, classes, relaxed, least_pages, budget);
-          if (other && other->pages.size() < found->pages.size()) found = std::move(other);
-        }
-      }
-      return found;
-    }
+  const Row row{count, lo, hi, classes, least_pages};
+  const auto sets = alive_sets(classes.size(), past);
+  for (const auto& least : sets) {
+    if (auto found = without_large(row, least, budget)) return found;
   }
+  constexpr Count kMostLarge = 100000;
+  std::optional<BlockChoice> best;
+  budget = kAllSteps;
+  for (const auto& least : sets) {
+    const Count most = best ? best->pages.size() - 1 : kMostLarge;
+    if (most == 0) break;
+    if (auto found = with_large(row, least, most, budget)) best = std::move(found);
+  }
+  if (best) return best;
+  // The classes cannot all have been used by so few requests; the rest may still be right.
   const std::vector<Count> none(classes.size(), 0);
-  if (auto found = with_least(count, lo, hi, classes, none, least_pages, budget)) {
-    found->all_classes_seen = false;
-    return found;
+  budget = kAllSteps;
+  best = without_large(row, none, budget);
+  if (!best) best = with_large(row, none, kMostLarge, budget);
+  if (best) {
+    best->all_classes_seen = false;
+    return best;
   }
   if (least_pages > 1) return choose_blocks(count, kib, classes, past, 1);
   return std::nullopt;

@@ -18,6 +18,8 @@ const std::array<OperationName, 7> kAssigning{{{"malloc", OpKind::malloc},
 
 namespace {
 
+constexpr std::uint64_t kTooMany = 1000001;  // CPUs
+
 // What the language knows and this machine does not model.
 constexpr std::array<std::string_view, 7> kNotModelled{
     "reclaim", "sysctl", "poke", "malloc_domainset", "contigmalloc_domainset", "stream", "phase"};
@@ -351,9 +353,9 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
   } else if (known("release") || known("cpus")) {
     std::optional<int>& slot = known("release") ? k.release : k.cpus;
     once(slot.has_value());
-    const auto n = has_value ? parse_size(text) : std::nullopt;
-    need(n && *n <= 1000000, known("cpus") ? "a number of CPUs" : "8, 12, 14 or 16");
-    slot = static_cast<int>(*n);
+    const std::uint64_t n = has_value ? parse_size(text).value_or(kTooMany) : kTooMany;
+    need(n < kTooMany, known("cpus") ? "a number of CPUs" : "8, 12, 14 or 16");
+    slot = static_cast<int>(n);
   } else if (known("mem") || known("kmem_zmax") || known("vm.kmem_zmax")) {
     std::optional<std::uint64_t>& slot = known("mem") ? k.mem : k.kmem_zmax;
     once(slot.has_value());

@@ -63,7 +63,7 @@ class Runner {
   struct State;
 
  private:
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace dtmalloc::workload

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Runs the statements of a workload on a kernel.
+// Locking:      see runner.hpp
+// Differs:      a thread that needs a block nobody has set sleeps on the block's name
+
+#include <bit>
+
+#include "workload/runner.hpp"
+
+namespace dtmalloc::workload {
+namespace {
+
+// Leaves the critical section, interrupt or no-sleep region that it entered.
+class ContextGuard {
+ public:
+  ContextGuard(CpuSet& cpus, Thread& thread, OpKind kind)
+      : cpus_(cpus), thread_(thread), kind_(kind), cpu_(*curcpu) {
+    if (thread_.contexts++ == 0) cpus_.set_guard(cpu_, kGuardContext);
+    if (kind_ == OpKind::critical) {
+      critical_enter();
+    } else {
+      ++counter();
+    }
+  }
+  ~ContextGuard() {
+    if (--thread_.contexts == 0) cpus_.clear_guard(cpu_, kGuardContext);
+    if (kind_ == OpKind::critical) {
+      critical_exit();
+    } else {
+      --counter();
+    }
+  }
+  ContextGuard(const ContextGuard&) = delete;
+  ContextGuard& operator=(const ContextGuard&) = delete;
+
+ private:
+  int& counter() {
+    return kind_ == OpKind::interrupt ? thread_.self->intr_nesting : thread_.self->no_sleeping;
+  }
+  CpuSet& cpus_;
+  Thread& thread_;
+  OpKind kind_;
+  Cpu& cpu_;
+};
+
+}  // namespace
+
+Runner::State::State(const Workload& w, Kernel& k, RunHooks h)
+    : workload(w),
+      kernel(k),
+      hooks(std::move(h)),
+      cpus(k.cpus()),
+      clock(k.cpus().clock()),
+      op_cost(k.config().op_cost),
+      virtual_clock(!k.cpus().clock().is_real()),
+      main{.random = Random(k.config().seed), .self = &k.cpus().current_thread()},
+      names(w.names.size()),
+      types(w.types.size(), nullptr) {
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (w.types[i].builtin) types[i] = k.type_by_symbol(w.types[i].symbol);
+  }
+}
+
+// --- boot
+
+void Runner::State::type_statement(const Op& op) {
+  const TypeDecl& type = workload.types[op.type];
+  malloc_type*& mtp = types[op.type];
+  if (mtp != nullptr) {
+    // One of the kernel's own takes this place in the order of registration.
+    kernel.malloc_uninit(mtp);
+    kernel.malloc_init(mtp);
+    return;
+  }
+  mtp = &kernel.define_type(type.symbol, type.shortdesc, type.longdesc);
+}
+
+Result<void> Runner::State::history(const Op& op) {
+  const History& h = workload.histories[op.detail];
+  TypeStats stats;
+  stats.numallocs = h.allocs.value_or(0);
+  stats.memalloced = h.memalloced.value_or(0);
+  stats.numfrees = h.frees.value_or(0);
+  stats.memfreed = h.memfreed.value_or(0);
+  const std::vector<std::uint32_t>& classes = kernel.classes();
+  for (const std::uint32_t size : h.sizes) {
+    std::size_t i = 0;
+    while (i < classes.size() && classes[i] != size) ++i;
+    if (i == classes.size()) {
+      Diagnostic d = workload.diagnose(op, "WL_UNKNOWN_CLASS",
+                                       "release " + std::to_string(kernel.release().version) +
+                                           " has no size class " + std::to_string(size));
+      for (const std::uint32_t known : classes) {
+        d.expected += (d.expected.empty() ? "one of " : " ") + std::to_string(known);
+      }
+      return d;
+    }
+    stats.size_mask |= std::uint64_t{1} << i;
+  }
+  malloc_type* mtp = types[op.type];
+  if (mtp == nullptr) {
+    return workload.diagnose(op, "WL_UNREGISTERED_TYPE", "the type is not registered yet");
+  }
+  kernel.add_history(*mtp, stats);
+  return {};
+}
+
+// --- blocks
+
+Slot* Runner::State::find(Thread& thread, const Op& op, const BlockRef& ref) {
+  NameStore& store = names[ref.name];
+  if (ref.first == kNone) return store.scalar.set ? &store.scalar : nullptr;
+  const std::int64_t first = evaluate(thread, op, ref.first);
+  if (ref.second == kNone && first >= 0 && static_cast<std::uint64_t>(first) < store.dense.size()) {
+    Slot& slot = store.dense[static_cast<std::size_t>(first)];
+    return slot.set ? &slot : nullptr;
+  }
+  const std::int64_t second = ref.second == kNone ? 0 : evaluate(thread, op, ref.second);
+  const auto found = store.sparse.find({first, second});
+  return found == store.sparse.end() ? nullptr : &found->second;
+}
+
+std::string Runner::State::name_of(Thread& thread, const Op& op, const BlockRef& ref) {
+  std::string text = workload.names[ref.name].text;
+  if (ref.first == kNone) return text;
+  text += '[' + std::to_string(evaluate(thread, op, ref.first));
+  if (ref.second != kNone) text += ',' + std::to_string(evaluate(thread, op, ref.second));
+  return text + ']';
+}
+
+Slot& Runner::State::get(Thread& thread, const Op& op, const BlockRef& ref) {
+  while (true) {
+    if (Slot* slot = find(thread, op, ref)) return *slot;
+    const std::string name = name_of(thread, op, ref);
+    if (alive <= 1 || thread.contexts != 0) {
+      fail(op, "WL_UNSET_BLOCK", "the block " + name + " is not set at this point");
+    }
+    NameStore& store = names[ref.name];
+    ++store.waiters;
+    --alive;
+    cpus.sleep_on(&store, "use of " + name, "the block to be set");
+    ++alive;
+    --store.waiters;
+    if (ending) throw RunEnd{};
+  }
+}
+
+void Runner::State::put(Thread& thread, const Op& op, const BlockRef& ref, void* addr, Index type) {
+  NameStore& store = names[ref.name];
+  const Slot slot{addr, type, true};
+  if (ref.first == kNone) {
+    store.scalar = slot;
+  } else {
+    const std::int64_t first = evaluate(thread, op, ref.first);
+    const std::size_t size = store.dense.size();
+    if (ref.second == kNone && first >= 0 && static_cast<std::uint64_t>(first) <= size &&
+        (static_cast<std::uint64_t>(first) < size || store.sparse.empty())) {
+      if (static_cast<std::uint64_t>(first) == size) store.dense.emplace_back();
+      store.dense[static_cast<std::size_t>(first)] = slot;
+    } else {
+      const std::int64_t second = ref.second == kNone ? 0 : evaluate(thread, op, ref.second);
+      store.sparse[{first, second}] = slot;
+    }
+  }
+  if (store.waiters != 0) cpus.wakeup(&store);
+}
+
+malloc_type* Runner::State::type_of(const Op& op, Index index) {
+  malloc_type* mtp = types[index];
+  if (mtp == nullptr) {
+    fail(op, "WL_UNREGISTERED_TYPE",
+         "the type " + workload.types[index].symbol + " is not registered yet");
+  }
+  return mtp;
+}
+
+// --- operations
+
+void Runner::State::set_site(Thread& thread, const Op& op) {
+  if (thread.site == op.site) return;
+  thread.site = op.site;
+  if (op.site == kNone) {
+    thread.self->call_sites.clear();
+  } else {
+    thread.self->call_sites = workload.sites[op.site];
+  }
+}
+
+void Runner::State::allocate(Thread& thread, const Op& op) {
+  // The drawn index is drawn once: evaluate it before the size only when it is set.
+  malloc_type* mtp = type_of(op, op.type);
+  const std::uint64_t size = size_value(thread, op, op.value, "size");
+  const MallocFlags flags = MallocFlags::from_bits(op.flags);
+  void* addr = nullptr;
+  switch (op.kind) {
+    case OpKind::malloc:
+      addr = kern_malloc(size, mtp, op.flags);
+      break;
+    case OpKind::mallocarray:
+      addr = kernel.mallocarray(size, size_value(thread, op, op.extra, "size"), mtp, flags);
+      break;
+    case OpKind::malloc_aligned:
+      addr = kernel.malloc_aligned(size, size_value(thread, op, op.extra, "alignment"), mtp, flags);
+      break;
+    case OpKind::malloc_exec:
+      addr = kernel.malloc_exec(size, mtp, flags);
+      break;
+    default:
+      addr = kernel.contigmalloc(size, mtp, flags);
+  }
+  put(thread, op, op.target, addr, op.type);
+}
+
+void Runner::State::reallocate(Thread& thread, const Op& op) {
+  void* old = get(thread, op, op.source).addr;
+  malloc_type* mtp = type_of(op, op.type);
+  const std::uint64_t size = size_value(thread, op, op.value, "size");
+  const MallocFlags flags = MallocFlags::from_bits(op.flags);
+  void* addr = op.kind == OpKind::realloc ? kernel.realloc(old, size, mtp, flags)
+                                          : kernel.reallocf(old, size, mtp, flags);
+  put(thread, op, op.target, addr, op.type);
+}
+
+void Runner::State::release(Thread& thread, const Op& op) {
+  const Slot slot = get(thread, op, op.target);
+  malloc_type* mtp = type_of(op, op.type == kNone ? slot.type : op.type);
+  void* addr = slot.addr;
+  if (op.extra.number != 0 || op.extra.expr != kNone) {
+    addr = static_cast<std::byte*>(addr) + evaluate(thread, op, op.extra);
+  }
+  switch (op.kind) {
+    case OpKind::free:
+      return kern_free(addr, mtp);
+    case OpKind::zfree:
+      return kernel.zfree(addr, mtp);
+    default:
+      return kernel.contigfree(addr, kernel.block_size(addr), mtp);
+  }
+}
+
+void Runner::State::repeat(Thread& thread, const Op& op) {
+  const std::int64_t count = evaluate(thread, op, op.value);
+  if (count < 0)
+    fail(op, "WL_RANGE", "a block cannot be repeated " + std::to_string(count) + " times");
+  const std::vector<Op>& body = workload.bodies[op.body];
+  const int slot = thread.depth++;
+  for (std::int64_t i = 0; i < count; ++i) {
+    thread.loops[static_cast<std::size_t>(slot)] = i;
+    statements(thread, body, 0);
+    // An empty body must not keep the run from being ended.
+    if (body.empty()) after_operation();
+  }
+  thread.depth = slot;
+}
+
+void Runner::State::context(Thread& thread, const Op& op) {
+  const ContextGuard guard(cpus, thread, op.kind);
+  statements(thread, workload.bodies[op.body], 0);
+}
+
+void Runner::State::spawn(Thread& thread, const Op& op) {
+  if (thread.contexts != 0) {
+    fail(op, "WL_CONTEXT", "a thread cannot be started inside critical, interrupt or nosleep");
+  }
+  const ThreadDecl& decl = workload.threads[op.detail];
+  const auto number = [&](const std::optional<Value>& value, int otherwise) {
+    if (!value) return otherwise;
+    const std::int64_t n = evaluate(thread, op, *value);
+    if (n < 0 || n > 0x7fffffff) fail(op, "WL_RANGE", "a number of the thread is out of range");
+    return static_cast<int>(n);
+  };
+  SimThread attributes;
+  attributes.execname = decl.execname.empty() ? decl.name : decl.execname;
+  attributes.pid = number(decl.pid, attributes.pid);
+  attributes.ppid = number(decl.ppid, attributes.ppid);
+  attributes.tid = number(decl.tid, attributes.tid);
+  attributes.uid = number(decl.uid, attributes.uid);
+  attributes.gid = number(decl.gid, attributes.gid);
+  const int cpu = number(decl.cpu, curcpu->id);
+  if (cpu >= cpus.count()) {
+    fail(op, "WL_RANGE",
+         "there is no CPU " + std::to_string(cpu) + ": this machine has " +
+             std::to_string(cpus.count()));
+  }
+  Thread child{.random = Random(thread.random.next()), .loops = thread.loops};
+  child.depth = thread.depth;
+  ++alive;
+  threaded = true;
+  cpus.spawn(attributes, cpu,
+             [state = shared_from_this(), child, &op] { state->thread_body(child, op); });
+}
+
+void Runner::State::thread_body(Thread thread, const Op& op) {
+  thread.self = &cpus.current_thread();
+  try {
+    if (!ending) statements(thread, workload.bodies[op.body], 0);
+  } catch (const KernelPanic& panic) {
+    if (!outcome.panic) outcome.panic = panic;
+    ending = true;
+  } catch (RunError& error) {
+    if (!outcome.error) outcome.error = std::move(error.diagnostic);
+    ending = true;
+  } catch (const RunEnd&) {
+    ending = true;
+  }
+  --alive;
+  if (ending || alive <= 1) end_all();
+}
+
+// Threads that wait for a block look again: it may never come.
+void Runner::State::end_all() {
+  for (NameStore& store : names) {
+    if (store.waiters != 0) cpus.wakeup(&store);
+  }
+}
+
+void Runner::State::expect(Thread& thread, const Op& op) {
+  const std::int64_t value = evaluate(thread, op, op.value);
+  if (value != 0) return;
+  ++outcome.failed_expects;
+  std::string message = "this does not hold";
+  if (op.value.expr != kNone) {
+    const std::string terms = explain(thread, op, op.value.expr);
+    if (!terms.empty()) message += ": " + terms;
+  }
+  if (hooks.report) hooks.report(workload.diagnose(op, "WL_EXPECT", message));
+}
+
+void Runner::State::operation(Thread& thread, const Op& op) {
+  set_site(thread, op);
+  switch (op.kind) {
+    case OpKind::malloc:
+    case OpKind::mallocarray:
+    case OpKind::malloc_aligned:
+    case OpKind::malloc_exec:
+    case OpKind::contigmalloc:
+      return allocate(thread, op);
+    case OpKind::free:
+    case OpKind::zfree:
+    case OpKind::contigfree:
+      return release(thread, op);
+    case OpKind::realloc:
+    case OpKind::reallocf:
+      return reallocate(thread, op);
+    case OpKind::repeat:
+      return repeat(thread, op);
+    case OpKind::critical:
+    case OpKind::interrupt:
+    case OpKind::nosleep:
+      return context(thread, op);
+    case OpKind::thread:
+      return spawn(thread, op);
+    case OpKind::expect:
+      return expect(thread, op);
+    case OpKind::type:
+      return type_statement(op);
+    case OpKind::history:
+      return;  // the parser lets none through
+    case OpKind::cpu: {
+      const std::int64_t id = evaluate(thread, op, op.value);
+      if (thread.contexts != 0) {
+        fail(op, "WL_CONTEXT",
+             "a thread cannot leave its CPU inside critical, interrupt or nosleep");
+      }
+      if (id < 0 || id >= cpus.count()) {
+        fail(op, "WL_RANGE",
+             "there is no CPU " + std::to_string(id) + ": this machine has " +
+                 std::to_string(cpus.count()));
+      }
+      cpus.move_to(static_cast<int>(id));
+      return;
+    }
+    case OpKind::wait: {
+      const std::uint64_t ns = size_value(thread, op, op.value, "time");
+      cpus.sleep_until(clock.now() + ns);
+      return;
+    }
+    case OpKind::join:
+      if (thread.self != main.self) fail(op, "WL_CONTEXT", "only the main thread joins the others");
+      if (thread.contexts != 0)
+        fail(op, "WL_CONTEXT", "join inside critical, interrupt or nosleep");
+      if (!threaded) return;
+      --alive;
+      end_all();
+      cpus.join_all();
+      ++alive;
+      return;
+    case OpKind::unload: {
+      malloc_type* mtp = type_of(op, op.type);
+      const TypeStats s = kernel.type_stats(*mtp);
+      if (static_cast<std::int64_t>(s.numallocs - s.numfrees) > 0 ||
+          static_cast<std::int64_t>(s.memalloced - s.memfreed) > 0) {
+        ++outcome.leaked_types;
+      }
+      kernel.malloc_uninit(mtp);
+      return;
+    }
+    case OpKind::load:
+      kernel.malloc_init(type_of(op, op.type));
+      return;
+  }
+}
+
+void Runner::State::after_operation() {
+  if (virtual_clock) {
+    clock.advance(op_cost);
+  } else {
+    clock.run_due();
+  }
+  if (threaded) cpus.operation_done();
+  if (hooks.attention != nullptr && hooks.attention->load(std::memory_order_relaxed) &&
+      curcpu->critbase == 0 && hooks.attend && !hooks.attend()) {
+    outcome.stopped = ending = true;
+  }
+  if (ending) throw RunEnd{};
+}
+
+void Runner::State::statements(Thread& thread, const std::vector<Op>& ops, std::size_t from) {
+  for (std::size_t i = from; i < ops.size(); ++i) {
+    operation(thread, ops[i]);
+    ++operations;
+    after_operation();
+  }
+}
+
+// --- Runner
+
+Runner::Runner(const Workload& workload, Kernel& kernel, RunHooks hooks)
+    : state_(std::make_shared<State>(workload, kernel, std::move(hooks))) {}
+Runner::~Runner() = default;
+
+std::uint64_t Runner::operations() const { return state_->operations; }
+
+void* Runner::block(std::string_view name) const {
+  for (std::size_t i = 0; i < state_->names.size(); ++i) {
+    const NameDecl& decl = state_->workload.names[i];
+    if (decl.arity == 0 && decl.text == name) return state_->names[i].scalar.addr;
+  }
+  return nullptr;
+}
+
+Result<void> Runner::boot() {
+  State& s = *state_;
+  if (s.kernel.config().mode != RunMode::deterministic && !s.workload.threads.empty()) {
+    Diagnostic d;
+    d.tag = "WL_NOT_MODELLED";
+    d.message = "threads of a workload in a parallel run are not modelled yet";
+    return d;
+  }
+  const std::vector<Op>& ops = s.workload.bodies.at(0);
+  for (std::size_t i = 0; i < s.workload.boot_statements(); ++i) {
+    if (ops[i].kind == OpKind::type) {
+      s.type_statement(ops[i]);
+    } else if (auto entered = s.history(ops[i]); !entered) {
+      return entered;
+    }
+  }
+  return {};
+}
+
+Outcome Runner::run() {
+  State& s = *state_;
+  try {
+    s.statements(s.main, s.workload.bodies.at(0), s.workload.boot_statements());
+  } catch (const KernelPanic& panic) {
+    if (!s.outcome.panic) s.outcome.panic = panic;
+    s.ending = true;
+  } catch (RunError& error) {
+    if (!s.outcome.error) s.outcome.error = std::move(error.diagnostic);
+    s.ending = true;
+  } catch (const RunEnd&) {
+    s.ending = true;
+  }
+  --s.alive;
+  if (s.threaded) {
+    try {
+      s.end_all();
+      s.cpus.join_all();
+    } catch (const KernelPanic& panic) {
+      // A run that was ended by force may leave threads that nobody can wake.
+      if (!s.outcome.panic && !s.ending) s.outcome.panic = panic;
+    }
+  }
+  s.outcome.operations = s.operations;
+  return s.outcome;
+}
+
+}  // namespace dtmalloc::workload

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a run holds: blocks by name, registered types, the threads' own random streams.
+// Locking:      none: of the threads of a deterministic machine one runs at a time
+// Invariants:   an index is in `dense` iff it is below its size, else in `sparse`
+
+#pragma once
+
+#include <array>
+#include <dtmalloc/workload/run.hpp>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+namespace dtmalloc::workload {
+
+// Seeded generator, the same on every platform (splitmix64).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() {
+    state_ += 0x9e3779b97f4a7c15ull;
+    std::uint64_t x = state_;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+  }
+  // 0 .. bound-1; bound 0 means 2^64.
+  std::uint64_t below(std::uint64_t bound) {
+    if (bound == 0) return next();
+    return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * bound) >> 64);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+struct Slot {
+  void* addr = nullptr;
+  Index type = kNone;
+  bool set = false;
+};
+
+struct IndexPair {
+  std::int64_t first, second;
+  bool operator==(const IndexPair&) const = default;
+};
+struct IndexHash {
+  std::size_t operator()(const IndexPair& p) const {
+    return static_cast<std::size_t>((static_cast<std::uint64_t>(p.first) * 0x9e3779b97f4a7c15ull) ^
+                                    static_cast<std::uint64_t>(p.second));
+  }
+};
+
+// All blocks of one name.
+struct NameStore {
+  Slot scalar;
+  std::vector<Slot> dense;
+  std::unordered_map<IndexPair, Slot, IndexHash> sparse;
+  int waiters = 0;  // threads asleep until it is set
+};
+
+// The workload is wrong; unwinds to run().
+struct RunError {
+  Diagnostic diagnostic;
+};
+// Somebody else ended the run; unwinds to run().
+struct RunEnd {};
+
+// One simulated thread of the workload.
+struct Thread {
+  Random random;
+  std::array<std::int64_t, kMaxDepth + 1> loops{};  // values of the loop variables, by depth
+  int depth = 0;
+  SimThread* self = nullptr;
+  Index site = kNone;
+  int contexts = 0;  // critical, interrupt and nosleep blocks it is in
+};
+
+struct Runner::State : std::enable_shared_from_this<Runner::State> {
+  State(const Workload& w, Kernel& k, RunHooks h);
+
+  // --- run.cpp
+  void statements(Thread& thread, const std::vector<Op>& ops, std::size_t from);
+  void operation(Thread& thread, const Op& op);
+  void allocate(Thread& thread, const Op& op);
+  void release(Thread& thread, const Op& op);
+  void reallocate(Thread& thread, const Op& op);
+  void repeat(Thread& thread, const Op& op);
+  void context(Thread& thread, const Op& op);
+  void spawn(Thread& thread, const Op& op);
+  void thread_body(Thread thread, const Op& op);
+  void expect(Thread& thread, const Op& op);
+  void type_statement(const Op& op);
+  Result<void> history(const Op& op);
+  void after_operation();
+  void end_all();
+  void set_site(Thread& thread, const Op& op);
+  malloc_type* type_of(const Op& op, Index index);
+  Slot* find(Thread& thread, const Op& op, const BlockRef& ref);
+  Slot& get(Thread& thread, const Op& op, const BlockRef& ref);  // waits until it is set
+  void put(Thread& thread, const Op& op, const BlockRef& ref, void* addr, Index type);
+  std::string name_of(Thread& thread, const Op& op, const BlockRef& ref);
+
+  // --- evaluate.cpp
+  std::int64_t evaluate(Thread& thread, const Op& op, const Value& value);
+  std::int64_t evaluate(Thread& thread, const Op& op, Index expr);
+  std::int64_t binary(Thread& thread, const Op& op, const Expr& expr);
+  std::int64_t draw(Thread& thread, const Op& op, const Expr& expr);
+  std::int64_t ask_kernel(Thread& thread, const Op& op, const Expr& expr);
+  std::uint64_t size_value(Thread& thread, const Op& op, const Value& value, const char* what);
+  // The terms of a condition that are not constants, with their values, for messages.
+  std::string explain(Thread& thread, const Op& op, Index expr);
+  [[noreturn]] void fail(const Op& op, const char* tag, std::string message,
+                         std::vector<std::string> near = {}) const;
+
+  const Workload& workload;
+  Kernel& kernel;
+  RunHooks hooks;
+  CpuSet& cpus;
+  Clock& clock;
+  std::uint64_t op_cost;
+  bool virtual_clock;
+  Thread main;
+  std::vector<NameStore> names;
+  std::vector<malloc_type*> types;
+  std::map<std::int64_t, std::vector<std::uint64_t>> zipf_tables;
+  Outcome outcome;
+  std::uint64_t operations = 0;
+  int alive = 1;          // threads that may still set a name
+  bool threaded = false;  // some thread was spawned
+  bool ending = false;    // an error, a panic or attend() ends the run
+  bool main_done = false;
+};
+
+}  // namespace dtmalloc::workload
