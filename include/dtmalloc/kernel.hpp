@@ -18,6 +18,8 @@
 #include <dtmalloc/kern/malloc.hpp>
 #include <dtmalloc/smp/cpu.hpp>
 #include <dtmalloc/sys/address_map.hpp>
+#include <dtmalloc/vm/kmem.hpp>
+#include <dtmalloc/vm/uma.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -146,6 +148,8 @@ class Kernel {
   // --- the bridge: what the provider dtmalloc sets on every CPU
   void set_malloc_probe(dtrace_malloc_probe_func_t function);
   void set_malloc_probes_enabled(bool enabled);
+
+  Vm& vm();  // for uma(9) and kmem(9): vm/uma.hpp, vm/kmem.hpp
 
   struct Impl;
   Impl& impl() { return *impl_; }

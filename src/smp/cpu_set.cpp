@@ -166,6 +166,12 @@ CpuSet::CpuSet(const SmpConfig& config,
 
 CpuSet::~CpuSet() = default;
 
+void CpuSet::boot(int cpus, bool may_grow) {
+  Impl::Lock lock(impl_->mutex);
+  impl_->config.may_grow = may_grow;
+  while (count() < cpus) impl_->add_cpu(lock);
+}
+
 int CpuSet::count() const { return impl_->count.load(std::memory_order_acquire); }
 
 Cpu& CpuSet::cpu(int id) {

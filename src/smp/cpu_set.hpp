@@ -78,7 +78,7 @@ struct CpuSet::Impl {
   ~Impl();
 
   CpuSet& self;
-  const SmpConfig config;
+  SmpConfig config;
   MakeCpu make_cpu;
   Clock clock;
   SimThread thread0;

@@ -229,6 +229,8 @@ void CpuSet::Impl::end_threads() {
   running = nullptr;
 }
 
+void CpuSet::end_threads() { impl_->end_threads(); }
+
 SimThread& CpuSet::spawn(const SimThread& attributes, int cpu, std::function<void()> body) {
   bind_any();
   Impl& impl = *impl_;
@@ -321,13 +323,14 @@ void CpuSet::sleep_until(std::uint64_t time) {
   }
 }
 
-void CpuSet::sleep_on(const void* channel, const std::string& operation,
-                      const std::string& reason) {
+void CpuSet::sleep_on(const void* channel, const std::string& operation, const std::string& reason,
+                      const std::function<bool()>& unless) {
   bind_any();
   if (curcpu->critbase != 0) panic("sleeping in a critical section: " + operation);
   Impl& impl = *impl_;
   Impl::Lock lock(impl.mutex);
   Seat& me = *host_thread().seat;
+  if (unless && unless()) return;
   me.channel = channel;
   me.operation = operation;
   me.reason = reason;

@@ -103,6 +103,17 @@ void AddressMap::retire(const void* host, std::size_t size) {
   kept_.push_back(std::move(next));
 }
 
+void AddressMap::restore(const void* host) {
+  const std::lock_guard lock(mutex_);
+  auto next = std::make_unique<Snapshot>(*current());
+  std::erase_if(next->holes, [&](const Range& hole) { return hole.host == host; });
+  for (Range& range : next->by_simulated)
+    if (range.host == host) range.readable = true;
+  next->sort();
+  current_.store(next.get(), std::memory_order_release);
+  kept_.push_back(std::move(next));
+}
+
 std::uint64_t AddressMap::to_simulated(const void* host) const {
   if (host == nullptr) return 0;
   const auto* at = static_cast<const std::byte*>(host);

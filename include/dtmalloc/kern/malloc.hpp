@@ -95,4 +95,17 @@ void kern_static_type_register(struct malloc_type* mtp);
 void kern_static_type_unregister(struct malloc_type* mtp);
 struct malloc_type* kern_malloc_desc2type(const char* desc);
 void kern_malloc_type_list(void (*func)(struct malloc_type*, void*), void* arg);
+
+// MALLOC_DEFINE's constructor and destructor functions: the type belongs to the default kernel, the
+// present one or the next. The kernel's own static types are M_CACHE, M_DEVBUF and M_TEMP.
+void kern_static_type_register(struct malloc_type* mtp);
+void kern_static_type_unregister(struct malloc_type* mtp);
+extern struct malloc_type M_CACHE[1];
+extern struct malloc_type M_DEVBUF[1];
+extern struct malloc_type M_TEMP[1];
+
+// The same hot functions with no probe sites at all, for comparison in benches. A mask bit, a miss
+// and everything else unusual is handled as ever, but no hook is called.
+void* kern_malloc_nohooks(std::size_t size, struct malloc_type* mtp, int flags);
+void kern_free_nohooks(void* addr, struct malloc_type* mtp);
 }

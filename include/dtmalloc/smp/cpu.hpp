@@ -177,6 +177,8 @@ class CpuSet {
   CpuSet(const CpuSet&) = delete;
   CpuSet& operator=(const CpuSet&) = delete;
 
+  // Brings the CPUs to `cpus`; for owners that must exist before their CPUs do.
+  void boot(int cpus, bool may_grow);
   int count() const;  // CPUs that exist; ids 0 .. count()-1
   Cpu& cpu(int id);
 
@@ -208,12 +210,16 @@ class CpuSet {
   // Starts a thread on a CPU; it first runs when the baton reaches it.
   SimThread& spawn(const SimThread& attributes, int cpu, std::function<void()> body);
   void join_all();        // the caller waits for all spawned threads
+  void end_threads();     // the spawned threads unwind where they stand; no more can start
   void operation_done();  // between operations: maybe passes the baton (seeded quanta)
   void sleep_until(std::uint64_t time);  // virtual wait
   // Sleeps on a channel until wakeup(channel); `what` names operation and reason in a deadlock
   // report: "malloc 65536 M_A M_WAITOK", "free pages". Panics in a critical section, and with a
   // list of all sleepers when nothing can wake anybody.
-  void sleep_on(const void* channel, const std::string& operation, const std::string& reason);
+  // `unless`, asked with the wake-ups shut out, cancels the sleep: no wake-up is lost between it
+  // and the sleep. It must not call into the CpuSet.
+  void sleep_on(const void* channel, const std::string& operation, const std::string& reason,
+                const std::function<bool()>& unless = {});
   void wakeup(const void* channel);
   RunMode mode() const;
 

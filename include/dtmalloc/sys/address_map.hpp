@@ -48,6 +48,7 @@ class AddressMap {
   std::uint64_t add_data(const void* host, std::size_t size);
   void retire(const void* host);                    // the range that begins at `host`
   void retire(const void* host, std::size_t size);  // a part of a range
+  void restore(const void* host);                   // undoes a retire() of that address
 
   // The simulated address of a host address inside a range; 0 for null; other host addresses are
   // not shown: they yield kNoAddress.

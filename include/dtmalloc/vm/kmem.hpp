@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// kmem: the reserved address range of one machine and its physical pages.
+//
+// Example:
+//   void* p = kmem_malloc(kernel.vm(), 3 * kPageBytes, kM_WAITOK);
+//   kmem_free(kernel.vm(), p, 3 * kPageBytes);
+//
+// Units:         bytes; sizes are rounded up to whole pages of 4096 bytes.
+// Errors:        nullptr when pages run out under M_NOWAIT; M_WAITOK sleeps.
+// Thread safety: any thread that owns a CPU of the machine.
+// Source:        spec/malloc9.md 3.4, 3.7, 5.11a.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dtmalloc {
+
+struct Vm;
+
+inline constexpr std::size_t kPageBytes = 4096;
+
+// Free-page thresholds of a domain of `pages` pages.
+struct PageThresholds {
+  std::uint64_t interrupt_free_min, free_reserved, free_min, free_severe, free_target;
+  static PageThresholds of(std::uint64_t pages);
+};
+
+void* kmem_malloc(Vm& vm, std::size_t size, int flags);
+void* kmem_alloc_contig(Vm& vm, std::size_t size, int flags, std::uint64_t low, std::uint64_t high,
+                        std::size_t alignment, std::uint64_t boundary);
+void kmem_free(Vm& vm, void* addr, std::size_t size);
+
+}  // namespace dtmalloc

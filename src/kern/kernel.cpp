@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Kernel: boot, and what can be read from outside.
+//
+// Counterpart:  sys/kern/kern_malloc.c (kmeminit, mallocinit)
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "kern/kernel_impl.hpp"
+
+namespace dtmalloc {
+namespace {
+
+constexpr std::uint64_t kForcedZmaxPages = 32768;
+constexpr std::uint64_t kMinMem = 256 * 1024;
+
+std::size_t colour(int id) { return static_cast<std::size_t>(id) % kColours * kColourStep; }
+
+void* map(std::size_t size, int protection) {
+  void* at = mmap(nullptr, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  DTM_CHECK(at != MAP_FAILED, "the host refuses address space");
+  return at;
+}
+
+std::string flag_names(int flags) {
+  static constexpr std::pair<int, const char*> kNames[] = {
+      {kM_NOWAIT, "M_NOWAIT"}, {kM_WAITOK, "M_WAITOK"},     {kM_NORECLAIM, "M_NORECLAIM"},
+      {kM_ZERO, "M_ZERO"},     {kM_NOVM, "M_NOVM"},         {kM_USE_RESERVE, "M_USE_RESERVE"},
+      {kM_NODUMP, "M_NODUMP"}, {kM_FIRSTFIT, "M_FIRSTFIT"}, {kM_BESTFIT, "M_BESTFIT"},
+      {kM_EXEC, "M_EXEC"},     {kM_NEXTFIT, "M_NEXTFIT"},   {kM_NEVERFREED, "M_NEVERFREED"}};
+  std::string out;
+  for (const auto& [bit, name] : kNames)
+    if ((flags & bit) != 0) out += (out.empty() ? "" : "|") + std::string(name);
+  return out.empty() ? "0" : out;
+}
+
+// spec/malloc9.md 2.3
+std::size_t choose_zmax(const KernelConfig& config, std::size_t largest) {
+  std::size_t zmax = config.kmem_zmax.value_or(largest);
+  if (config.mem / kPageSize <= kForcedZmaxPages) zmax = kPageSize;
+  if (zmax < kPageSize || zmax > largest) zmax = largest;
+  return zmax;
+}
+
+}  // namespace
+
+std::optional<Diagnostic> Kernel::check(const KernelConfig& config) {
+  auto bad = [](const char* tag, std::string message, std::string expected) {
+    Diagnostic diagnostic;
+    diagnostic.tag = tag;
+    diagnostic.message = std::move(message);
+    diagnostic.expected = std::move(expected);
+    return diagnostic;
+  };
+  if (KernelRelease::find(config.release) == nullptr) {
+    std::string known;
+    for (int version : KernelRelease::versions())
+      known += (known.empty() ? "" : ", ") + std::to_string(version);
+    return bad("KERNEL_RELEASE", "no release " + std::to_string(config.release), "one of " + known);
+  }
+  if (config.cpus < 1 || config.cpus > MAXCPU)
+    return bad("KERNEL_CPUS", "cpus=" + std::to_string(config.cpus), "1 to 1024");
+  if (config.mem < kMinMem)
+    return bad("KERNEL_MEM", "mem=" + std::to_string(config.mem) + " is too small",
+               "at least 256K");
+  if (!config.classes.empty()) {
+    const bool shape =
+        config.classes.size() <= kMaxClasses && config.classes.back() <= KMEM_ZMAX &&
+        std::is_sorted(config.classes.begin(), config.classes.end()) &&
+        std::adjacent_find(config.classes.begin(), config.classes.end()) == config.classes.end() &&
+        std::all_of(config.classes.begin(), config.classes.end(),
+                    [](std::uint32_t size) { return size != 0 && size % KMEM_ZBASE == 0; });
+    if (!shape)
+      return bad("KERNEL_CLASSES", "a class table that malloc(9) cannot use",
+                 "up to 31 ascending multiples of 16, none above 65536");
+  }
+  if (!Vm::can_reserve(config.mem))
+    return bad("KERNEL_MEM",
+               "the host refuses the address space of mem=" + std::to_string(config.mem),
+               "less memory");
+  return std::nullopt;
+}
+
+void Kernel::Impl::panic(const char* format, ...) {
+  std::va_list arguments;
+  va_start(arguments, format);
+  const std::string text = kernel_vformat(addresses, format, arguments);
+  va_end(arguments);
+  cpus->panic(text);
+}
+
+std::unique_ptr<Cpu, void (*)(Cpu*)> Kernel::Impl::make_cpu(int id) {
+  std::byte* column = columns + static_cast<std::size_t>(id) * kColumnBytes;
+  DTM_CHECK(mprotect(column, kColumnBytes, PROT_READ | PROT_WRITE) == 0,
+            "the host refuses the memory of a CPU");
+  auto* cpu = new (column + colour(id)) KernCpu;
+  const auto* base = reinterpret_cast<std::byte*>(cpu);
+  cpu->stats_base = reinterpret_cast<std::byte*>(cpu);
+  cpu->page_zone = vm->page_zone;
+  cpu->arena_base = reinterpret_cast<std::uintptr_t>(vm->arena);
+  cpu->arena_pages = vm->arena_pages;
+  cpu->kernel = &self;
+  if (config.invariants) cpu->guard.store(kGuardDebug, std::memory_order_relaxed);
+  std::fill(std::begin(cpu->zone_slot), std::end(cpu->zone_slot), std::uint8_t{0});
+  for (std::size_t i = 0; i * KMEM_ZBASE <= kmem_zmax; ++i)
+    cpu->zone_slot[i] = static_cast<std::uint8_t>(kmemsize[i] + 1);
+  for (std::size_t zindx = 0; zindx < zones.size(); ++zindx) {
+    uma_cache& cache = cpu->slots[zindx + 1];
+    cache.uz_size = zones[zindx]->uz_size;
+    cache.mask_bit = std::uint64_t{1} << zindx;
+    zone_attach_cache(*zones[zindx], id, &cache);
+  }
+  {
+    const std::lock_guard lock(hook_mutex);
+    cpu->dtrace_malloc_probe = hook;
+    cpu->dtrace_malloc_enabled = hook_enabled;
+  }
+  const std::size_t lines = (sizeof(KernCpu) + 63) / 64 * 64;
+  addresses.add({AddressMap::kPerCpu + static_cast<std::size_t>(id) * kColumnBytes + lines,
+                 base + lines, kColumnBytes - colour(id) - lines, true});
+  return {cpu, [](Cpu* gone) { static_cast<KernCpu*>(gone)->~KernCpu(); }};
+}
+
+Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
+    : self(self_kernel), config(kernel_config) {
+  if (std::optional<Diagnostic> wrong = Kernel::check(config))
+    throw KernelPanic("cannot boot: " + wrong->message + ", expected " + wrong->expected);
+  release = *KernelRelease::find(config.release);
+  classes = config.classes.empty() ? release.classes : config.classes;
+  kmem_zmax = choose_zmax(config, classes.back());
+  for (std::size_t i = 0, zindx = 0; i <= KMEM_ZSIZE; ++i) {
+    while (zindx + 1 < classes.size() && classes[zindx] < i * KMEM_ZBASE) ++zindx;
+    kmemsize[i] = static_cast<std::uint8_t>(zindx);
+  }
+  next_line = (sizeof(KernCpu) + 63) / 64 * 64;
+  columns = static_cast<std::byte*>(map(MAXCPU * kColumnBytes, PROT_NONE));
+  data = static_cast<std::byte*>(map(kDataBytes, PROT_READ | PROT_WRITE));
+  addresses.add({AddressMap::kData + kDataBytes, data, kDataBytes, true});
+
+  SmpConfig smp;
+  smp.count = 0;
+  smp.may_grow = true;
+  smp.seed = config.seed;
+  smp.real_clock = config.real_clock;
+  smp.mode = config.mode;
+  cpus = std::make_unique<CpuSet>(smp, [this](int id) { return make_cpu(id); });
+  vm = std::make_unique<Vm>(*cpus, addresses, VmConfig{config.mem, config.invariants});
+  vm->describe_operation = [this](const OperationNote& note) {
+    const auto* mtp = static_cast<const malloc_type*>(note.type);
+    std::string name(self.symbol(*mtp));
+    if (name.empty()) name = mtp->ks_shortdesc;
+    return std::string(note.name) + " " + std::to_string(note.size) + " " + name + " " +
+           flag_names(note.flags);
+  };
+  uma_startup(*vm);
+  for (std::size_t zindx = 0; zindx < classes.size(); ++zindx) {
+    const std::size_t size = classes[zindx];
+    // spec/malloc9.md 2.2: natural alignment up to a page for powers of two above 8
+    const bool power = (size & (size - 1)) == 0 && size > 8;
+    const int align = power ? static_cast<int>(std::min(size, kPageSize) - 1) : UMA_ALIGN_PTR;
+    const std::string name = (release.zone_prefix ? "malloc-" : "") + std::to_string(size);
+    zones.push_back(
+        zone_create(*vm, name, size, align, UMA_ZONE_MALLOC, static_cast<std::uint8_t>(zindx + 1)));
+    if (config.invariants) zones.back()->uz_flags |= UMA_ZFLAG_CTORDTOR;
+  }
+  cpus->boot(config.cpus, !config.fixed_cpus);
+}
+
+Kernel::Impl::~Impl() {
+  cpus->end_threads();
+  detach_static_types();
+  vm.reset();
+  cpus.reset();
+  munmap(columns, MAXCPU * kColumnBytes);
+  munmap(data, kDataBytes);
+}
+
+Kernel::Kernel(const KernelConfig& config) : impl_(std::make_unique<Impl>(*this, config)) {
+  impl_->boot_types();
+}
+
+Kernel::~Kernel() = default;
+
+const KernelConfig& Kernel::config() const { return impl_->config; }
+const KernelRelease& Kernel::release() const { return impl_->release; }
+const std::vector<std::uint32_t>& Kernel::classes() const { return impl_->classes; }
+std::uint64_t Kernel::kmem_zmax() const { return impl_->kmem_zmax; }
+CpuSet& Kernel::cpus() { return *impl_->cpus; }
+AddressMap& Kernel::addresses() { return impl_->addresses; }
+Vm& Kernel::vm() { return *impl_->vm; }
+Kernel* Kernel::current() { return static_cast<Kernel*>(curcpu->kernel); }
+
+std::vector<ZoneStats> Kernel::zones() const {
+  std::vector<ZoneStats> out;
+  for (const auto& zone : impl_->vm->zones) {
+    if (zone->uz_name.empty()) continue;
+    uma_keg& keg = *zone->uz_keg;
+    const ZoneCounters counters = zone_counters(*zone);
+    ZoneStats row;
+    row.name = zone->uz_name;
+    row.size = zone->uz_size;
+    row.requests = std::max(counters.allocs, counters.frees);
+    row.used = row.requests - counters.frees;
+    row.fail = counters.fails;
+    row.sleep = zone->uz_sleeps.load(std::memory_order_relaxed);
+    row.xdomain = zone->uz_xdomain.load(std::memory_order_relaxed);
+    row.flags = zone->uz_flags;
+    row.rsize = keg.uk_rsize;
+    row.ppera = keg.uk_ppera;
+    row.ipers = keg.uk_ipers;
+    row.align = keg.uk_align;
+    row.bucket_size = zone->uz_bucket_size.load(std::memory_order_relaxed);
+    row.bucket_size_max = zone->uz_bucket_size_max;
+    row.efficiency = keg.efficiency;
+    {
+      const std::lock_guard lock(keg.uk_domain.ud_lock);
+      row.keg_pages = keg.uk_domain.ud_pages;
+      row.keg_free_items = keg.uk_domain.ud_free_items;
+      row.keg_free_slabs = keg.uk_domain.ud_free_slabs;
+    }
+    {
+      const std::lock_guard lock(zone->uz_domain.uzd_lock);
+      row.bucket_cache_items = static_cast<std::uint64_t>(zone->uz_domain.uzd_nitems);
+    }
+    row.cpu_items = counters.cpu_items;
+    row.free = counters.cached + row.bucket_cache_items + row.keg_free_items;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+std::uint64_t Kernel::free_pages() const { return impl_->vm->free_count.load(); }
+std::uint64_t Kernel::total_pages() const { return impl_->vm->page_count; }
+std::uint64_t Kernel::uma_kmem_total() const { return impl_->vm->uma_kmem_total.load(); }
+
+std::size_t Kernel::block_size(const void* addr) const {
+  const std::uintptr_t word = impl_->vm->slab_word(addr);
+  if (word == 0) return 0;
+  if ((word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR)
+    return reinterpret_cast<uma_slab*>(word)->us_keg->zone->uz_size;
+  return round_page(word >> SLAB_COOKIE_SHIFT);
+}
+
+void Kernel::set_malloc_probe(dtrace_malloc_probe_func_t function) {
+  {
+    const std::lock_guard lock(impl_->hook_mutex);
+    impl_->hook = function;
+  }
+  impl_->cpus->run_on_each_cpu([&](Cpu& cpu) { cpu.dtrace_malloc_probe = function; });
+}
+
+void Kernel::set_malloc_probes_enabled(bool enabled) {
+  {
+    const std::lock_guard lock(impl_->hook_mutex);
+    impl_->hook_enabled = enabled;
+  }
+  impl_->cpus->run_on_each_cpu([&](Cpu& cpu) { cpu.dtrace_malloc_enabled = enabled; });
+}
+
+// --- malloc(9) on this kernel: the calling thread gets a CPU of it first
+
+namespace {
+
+inline void enter(Kernel& kernel) {
+  if (__builtin_expect(curcpu->kernel != &kernel, 0)) kernel.cpus().bind_any();
+}
+
+}  // namespace
+
+void* Kernel::malloc(std::size_t size, malloc_type* mtp, MallocFlags flags) {
+  enter(*this);
+  return kern_malloc(size, mtp, flags.bits);
+}
+void Kernel::free(void* addr, malloc_type* mtp) {
+  enter(*this);
+  kern_free(addr, mtp);
+}
+void Kernel::zfree(void* addr, malloc_type* mtp) {
+  enter(*this);
+  kern_zfree(addr, mtp);
+}
+void* Kernel::realloc(void* addr, std::size_t size, malloc_type* mtp, MallocFlags flags) {
+  enter(*this);
+  return kern_realloc(addr, size, mtp, flags.bits);
+}
+void* Kernel::reallocf(void* addr, std::size_t size, malloc_type* mtp, MallocFlags flags) {
+  enter(*this);
+  return kern_reallocf(addr, size, mtp, flags.bits);
+}
+void* Kernel::mallocarray(std::size_t nmemb, std::size_t size, malloc_type* mtp,
+                          MallocFlags flags) {
+  enter(*this);
+  return kern_mallocarray(nmemb, size, mtp, flags.bits);
+}
+void* Kernel::malloc_aligned(std::size_t size, std::size_t align, malloc_type* mtp,
+                             MallocFlags flags) {
+  enter(*this);
+  return kern_malloc_aligned(size, align, mtp, flags.bits);
+}
+void* Kernel::malloc_exec(std::size_t size, malloc_type* mtp, MallocFlags flags) {
+  enter(*this);
+  return kern_malloc_exec(size, mtp, flags.bits);
+}
+void* Kernel::contigmalloc(std::size_t size, malloc_type* mtp, MallocFlags flags, std::uint64_t low,
+                           std::uint64_t high, std::size_t alignment, std::uint64_t boundary) {
+  enter(*this);
+  return kern_contigmalloc(size, mtp, flags.bits, low, high, alignment, boundary);
+}
+void Kernel::contigfree(void* addr, std::size_t size, malloc_type* mtp) {
+  enter(*this);
+  kern_contigfree(addr, size, mtp);
+}
+std::size_t Kernel::malloc_size(std::size_t size) {
+  enter(*this);
+  return kern_malloc_size(size);
+}
+std::size_t Kernel::malloc_usable_size(const void* addr) {
+  enter(*this);
+  return kern_malloc_usable_size(addr);
+}
+void Kernel::malloc_type_allocated(malloc_type* mtp, unsigned long size) {
+  enter(*this);
+  kern_malloc_type_allocated(mtp, size);
+}
+void Kernel::malloc_type_freed(malloc_type* mtp, unsigned long size) {
+  enter(*this);
+  kern_malloc_type_freed(mtp, size);
+}
+
+}  // namespace dtmalloc

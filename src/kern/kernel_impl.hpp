@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The inside of a Kernel: its CPUs' caches and statistics, its types, its zones.
+//
+// A CPU's column holds its KernCpu and, behind it, one 64-byte line of statistics per type, found
+// at (address of the Cpu) + mti_stats. Lines are given out once; offset 0 (no line) falls on
+// Cpu::no_stats, whose mask is 0, so that an unregistered type leaves the hot path.
+//
+// Locking:      malloc_mtx guards the types; hook_mutex the hook state that new CPUs copy
+// Invariants:   KERN-1: slots[0] is empty and full at once; slots[1 + zindx] is the CPU's cache of
+//               class zindx
+#pragma once
+
+#include <deque>
+#include <dtmalloc/kernel.hpp>
+#include <mutex>
+#include <unordered_map>
+
+#include "sys/format.hpp"
+#include "vm/uma_int.hpp"
+
+namespace dtmalloc {
+
+inline constexpr int KMEM_ZSHIFT = 4;
+inline constexpr std::size_t KMEM_ZBASE = 16;
+inline constexpr std::size_t KMEM_ZMASK = KMEM_ZBASE - 1;
+inline constexpr std::size_t KMEM_ZMAX = 65536;
+inline constexpr std::size_t KMEM_ZSIZE = KMEM_ZMAX >> KMEM_ZSHIFT;
+inline constexpr std::size_t kMaxClasses = 31;
+inline constexpr std::size_t kDataBytes = std::size_t{64} << 20;    // types and names
+inline constexpr std::size_t kColumnBytes = std::size_t{16} << 20;  // of one CPU
+// Columns begin at different places of a cache set, so that the lines of one type on many CPUs do
+// not push each other out.
+inline constexpr std::size_t kColours = 61;
+inline constexpr std::size_t kColourStep = 17 * 128;
+inline constexpr std::size_t kColumnLines = kColumnBytes - kColours * kColourStep;
+
+struct KernCpu : Cpu {
+  uma_cache slots[kMaxClasses + 1];
+  std::uint8_t
+      zone_slot[KMEM_ZSIZE + 1];  // (size + 15) >> 4 -> 1 + zindx; 0: the cold path decides
+};
+
+struct TypeRecord {
+  malloc_type* type = nullptr;
+  std::string symbol;
+  std::string longdesc;
+  bool owned = false;  // the object lives in this kernel's data region
+  bool registered = false;
+};
+
+struct Kernel::Impl {
+  Impl(Kernel& self_kernel, const KernelConfig& kernel_config);
+  ~Impl();
+
+  Kernel& self;
+  KernelConfig config;
+  KernelRelease release;
+  std::vector<std::uint32_t> classes;
+  std::size_t kmem_zmax = KMEM_ZMAX;
+  std::array<std::uint8_t, KMEM_ZSIZE + 1> kmemsize{};  // the kernel's table
+  AddressMap addresses;
+
+  // --- CPUs
+  std::byte* columns = nullptr;  // MAXCPU reserved columns
+  std::unique_ptr<CpuSet> cpus;
+  std::unique_ptr<Vm> vm;
+  std::vector<uma_zone*> zones;  // of the classes
+  std::mutex hook_mutex;
+  dtrace_malloc_probe_func_t hook = nullptr;
+  bool hook_enabled = false;
+
+  std::unique_ptr<Cpu, void (*)(Cpu*)> make_cpu(int id);
+  KernCpu& kern_cpu(int id) const { return static_cast<KernCpu&>(cpus->cpu(id)); }
+
+  // --- types
+  mutable std::mutex malloc_mtx;
+  malloc_type* kmemstatistics = nullptr;  // newest first, through ks_next
+  std::size_t kmemcount = 0;
+  std::vector<TypeRecord*> registered;  // oldest first
+  std::deque<TypeRecord> records;
+  std::unordered_map<const malloc_type*, TypeRecord*> by_type;
+  std::size_t next_line = 0;
+  std::byte* data = nullptr;  // objects and names of owned types
+  std::size_t data_used = 0;
+
+  void* data_alloc(std::size_t size);
+  const char* data_string(std::string_view text);
+  malloc_type& make_type(std::string_view symbol, std::string_view shortdesc,
+                         std::string_view longdesc);
+  void register_type(malloc_type* mtp, std::string_view symbol);
+  void unregister_type(malloc_type* mtp);
+  bool knows(const malloc_type* mtp) const;
+  TypeStats stats_of(const malloc_type& mtp) const;
+
+  malloc_type_stats& line(Cpu& cpu, const malloc_type& mtp) const {
+    return *reinterpret_cast<malloc_type_stats*>(
+        reinterpret_cast<std::byte*>(&cpu) +
+        reinterpret_cast<std::uintptr_t>(mtp.ks_mti.mti_stats));
+  }
+
+  [[noreturn]] __attribute__((format(printf, 2, 3))) void panic(const char* format, ...);
+  std::size_t zindx_of(std::size_t size) const {
+    return kmemsize[(size + KMEM_ZMASK) >> KMEM_ZSHIFT];
+  }
+  bool invariants() const { return config.invariants; }
+
+  void boot_types();
+  void detach_static_types();
+};
+
+// The kernel that owns the C objects, and the types that wait for one.
+struct DefaultKernel {
+  std::mutex mutex;
+  std::atomic<Kernel*> kernel{nullptr};
+  std::vector<malloc_type*> static_types;  // in order of registration
+};
+DefaultKernel& default_kernel_state();
+
+// --- malloc.cpp: the accounting primitives and the cold entries
+// The kernel that the calling thread acts on, with a CPU of it, ready for a cold path. Null: the
+// machine has panicked and this thread is unwinding; do nothing.
+Kernel::Impl* enter_kernel();
+void malloc_type_zone_allocated(Kernel::Impl& k, malloc_type* mtp, std::size_t size, int zindx,
+                                bool hooks = true);
+void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks = true);
+// Panics unless the type is one of this kernel's.
+void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function);
+// malloc_dbg's assertions (INVARIANTS).
+void malloc_dbg(Kernel::Impl& k, const malloc_type* mtp, int flags);
+void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks);
+void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, const char* name,
+                   bool hooks);
+void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool hooks);
+
+// Names the operation for the report of a deadlock while it lives.
+class Note {
+ public:
+  Note(const char* name, std::size_t size, const malloc_type* mtp, int flags)
+      : note_{name, size, mtp, flags}, outer_(current_operation) {
+    if (outer_ == nullptr) current_operation = &note_;
+  }
+  ~Note() {
+    if (outer_ == nullptr) current_operation = nullptr;
+  }
+  Note(const Note&) = delete;
+  Note& operator=(const Note&) = delete;
+
+ private:
+  OperationNote note_;
+  const OperationNote* outer_;
+};
+
+inline constexpr std::size_t round_page(std::size_t size) {
+  return (size + kPageSize - 1) / kPageSize * kPageSize;
+}
+
+}  // namespace dtmalloc

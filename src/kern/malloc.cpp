@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// malloc(9) and free(9): the hot functions, and what they fall back on.
+//
+// The hot parts save no register and call nothing; each unusual case is a tail call with the
+// arguments where they are. Requires there: the guard word is 0, the type is not traced, no M_ZERO,
+// the size has a class, the alloc bucket has an item (room), the class is in the type's mask.
+//
+// Counterpart:  sys/kern/kern_malloc.c (malloc, free, malloc_type_zone_allocated)
+// Locking:      the current CPU's critical section; no lock
+// Differs:      UMA's per-CPU pop and the statistics share one critical section when nothing is
+//               unusual; nobody can see the difference
+#include <cstring>
+
+#include "kern/kernel_impl.hpp"
+#include "smp/membarrier.hpp"
+#include "smp/section.hpp"
+
+#define DTM_COLD __attribute__((noinline, cold))
+#define DTM_HOT __attribute__((hot))
+#define DTM_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
+
+namespace dtmalloc {
+namespace {
+
+using Word __attribute__((may_alias)) = std::uint64_t;
+
+// Both probe ids of a type at once.
+inline std::uint64_t probe_ids(const malloc_type* mtp) {
+  return __atomic_load_n(reinterpret_cast<const Word*>(mtp->ks_mti.mti_probes), __ATOMIC_ACQUIRE);
+}
+inline std::uint32_t probe_id(const malloc_type* mtp, int which) {
+  return __atomic_load_n(&mtp->ks_mti.mti_probes[which], __ATOMIC_ACQUIRE);
+}
+
+inline void enter(Cpu* cpu) {
+  cpu->critnest.store(1, std::memory_order_relaxed);
+  light_barrier();
+}
+inline void leave(Cpu* cpu) { cpu->critnest.store(cpu->critbase, std::memory_order_release); }
+
+inline malloc_type_stats* stats_line(Cpu* cpu, const malloc_type* mtp) {
+  return reinterpret_cast<malloc_type_stats*>(
+      reinterpret_cast<std::byte*>(cpu) + reinterpret_cast<std::uintptr_t>(mtp->ks_mti.mti_stats));
+}
+
+inline std::uint8_t page_slot(const Cpu* cpu, std::size_t page) {
+  return __atomic_load_n(cpu->page_zone + page, __ATOMIC_RELAXED);
+}
+
+// Calls the provider, inside the section that the caller has entered.
+inline void fire(Cpu* cpu, std::uint32_t id, malloc_type* mtp, malloc_type_stats* stats,
+                 std::size_t size, int zindx) {
+  struct Nest {  // what the hook calls finds a section that it cannot leave; a panic leaves it
+    Cpu* cpu;
+    explicit Nest(Cpu* c) : cpu(c) { ++cpu->critbase; }
+    ~Nest() {
+      --cpu->critbase;
+      leave(cpu);
+    }
+  } nest(cpu);
+  cpu->dtrace_malloc_probe(id, reinterpret_cast<std::uintptr_t>(mtp),
+                           reinterpret_cast<std::uintptr_t>(&mtp->ks_mti),
+                           reinterpret_cast<std::uintptr_t>(stats), size,
+                           static_cast<std::uintptr_t>(static_cast<std::intptr_t>(zindx)));
+}
+
+// The rest of the accounting point: fire if this type is traced.
+inline void maybe_fire(Cpu* cpu, int which, malloc_type* mtp, malloc_type_stats* stats,
+                       std::size_t size, int zindx) {
+  if (!cpu->dtrace_malloc_enabled) return;
+  const std::uint32_t id = probe_id(mtp, which);
+  if (id == 0) return;
+  if (DTM_UNLIKELY(cpu->dtrace_malloc_probe == nullptr)) {
+    leave(cpu);
+    cpu->machine->panic("page fault: dtrace_malloc_probe is NULL");
+  }
+  fire(cpu, id, mtp, stats, size, zindx);
+}
+
+template <bool Hooks>
+DTM_COLD void* malloc_cold(std::size_t size, malloc_type* mtp, int flags) {
+  leave(curcpu);
+  Kernel::Impl* k = enter_kernel();
+  return k == nullptr ? nullptr : malloc_slow(*k, size, mtp, flags, Hooks);
+}
+
+template <bool Hooks>
+DTM_COLD void free_cold(void* addr, malloc_type* mtp) {
+  leave(curcpu);
+  if (Kernel::Impl* k = enter_kernel()) free_slow(*k, addr, mtp, false, Hooks);
+}
+
+// A traced type or M_ZERO, and otherwise the hot path over again.
+__attribute__((noinline)) void* malloc_traced(std::size_t size, malloc_type* mtp, int flags) {
+  auto* cpu = static_cast<KernCpu*>(curcpu);
+  if (DTM_UNLIKELY(cpu->guard.load(std::memory_order_acquire) != 0) || size > KMEM_ZMAX)
+    return malloc_cold<true>(size, mtp, flags);
+  const std::size_t slot = cpu->zone_slot[(size + KMEM_ZMASK) >> KMEM_ZSHIFT];
+  uma_cache& cache = cpu->slots[slot];
+  malloc_type_stats* stats = stats_line(cpu, mtp);
+  if (DTM_UNLIKELY(cache.top == cache.base || (stats->mts_size & cache.mask_bit) == 0))
+    return malloc_cold<true>(size, mtp, flags);
+  void* item = *--cache.top;
+  owner_add(cache.uc_allocs, 1);
+  const std::uint64_t bytes = cache.uz_size;
+  if ((flags & kM_ZERO) != 0) std::memset(item, 0, bytes);
+  owner_add(stats->mts_memalloced, bytes);
+  owner_add(stats->mts_numallocs, 1);
+  maybe_fire(cpu, DTMALLOC_PROBE_MALLOC, mtp, stats, bytes, static_cast<int>(slot) - 1);
+  leave(cpu);
+  return item;
+}
+
+__attribute__((noinline)) void free_traced(void* addr, malloc_type* mtp) {
+  auto* cpu = static_cast<KernCpu*>(curcpu);
+  if (DTM_UNLIKELY(cpu->guard.load(std::memory_order_acquire) != 0))
+    return free_cold<true>(addr, mtp);
+  const std::size_t page = (reinterpret_cast<std::uintptr_t>(addr) - cpu->arena_base) / kPageSize;
+  if (DTM_UNLIKELY(page >= cpu->arena_pages)) return free_cold<true>(addr, mtp);
+  uma_cache& cache = cpu->slots[page_slot(cpu, page)];
+  if (DTM_UNLIKELY(cache.top == cache.end || mtp->ks_mti.mti_stats == nullptr))
+    return free_cold<true>(addr, mtp);
+  *cache.top++ = addr;
+  malloc_type_stats* stats = stats_line(cpu, mtp);
+  owner_add(stats->mts_memfreed, cache.uz_size);
+  owner_add(stats->mts_numfrees, 1);
+  maybe_fire(cpu, DTMALLOC_PROBE_FREE, mtp, stats, cache.uz_size, 0);
+  leave(cpu);
+}
+
+template <bool Hooks>
+__attribute__((always_inline)) inline void* malloc_hot(std::size_t size, malloc_type* mtp,
+                                                       int flags) {
+  auto* cpu = static_cast<KernCpu*>(curcpu);
+  enter(cpu);
+  const std::uint64_t unusual = (static_cast<unsigned>(flags) & kM_ZERO) |
+                                cpu->guard.load(std::memory_order_acquire) |
+                                (Hooks ? probe_ids(mtp) : 0);
+  if (DTM_UNLIKELY(unusual != 0))
+    return Hooks ? malloc_traced(size, mtp, flags) : malloc_cold<false>(size, mtp, flags);
+  if (DTM_UNLIKELY(size > KMEM_ZMAX)) return malloc_cold<Hooks>(size, mtp, flags);
+  uma_cache& cache = cpu->slots[cpu->zone_slot[(size + KMEM_ZMASK) >> KMEM_ZSHIFT]];
+  void** top = cache.top;
+  if (DTM_UNLIKELY(top == cache.base)) return malloc_cold<Hooks>(size, mtp, flags);
+  malloc_type_stats* stats = stats_line(cpu, mtp);
+  if (DTM_UNLIKELY((stats->mts_size & cache.mask_bit) == 0))
+    return malloc_cold<Hooks>(size, mtp, flags);
+  void* item = *--top;
+  cache.top = top;
+  owner_add(cache.uc_allocs, 1);
+  owner_add(stats->mts_memalloced, cache.uz_size);
+  owner_add(stats->mts_numallocs, 1);
+  leave(cpu);
+  return item;
+}
+
+template <bool Hooks>
+__attribute__((always_inline)) inline void free_hot(void* addr, malloc_type* mtp) {
+  auto* cpu = static_cast<KernCpu*>(curcpu);
+  enter(cpu);
+  const std::uint64_t unusual =
+      cpu->guard.load(std::memory_order_acquire) | (Hooks ? probe_ids(mtp) : 0);
+  if (DTM_UNLIKELY(unusual != 0))
+    return Hooks ? free_traced(addr, mtp) : free_cold<false>(addr, mtp);
+  const std::size_t page = (reinterpret_cast<std::uintptr_t>(addr) - cpu->arena_base) / kPageSize;
+  if (DTM_UNLIKELY(page >= cpu->arena_pages)) return free_cold<Hooks>(addr, mtp);
+  uma_cache& cache = cpu->slots[page_slot(cpu, page)];
+  void** top = cache.top;
+  if (DTM_UNLIKELY(top == cache.end)) return free_cold<Hooks>(addr, mtp);
+  *top = addr;
+  cache.top = top + 1;
+  malloc_type_stats* stats = stats_line(cpu, mtp);
+  owner_add(stats->mts_memfreed, cache.uz_size);
+  owner_add(stats->mts_numfrees, 1);
+  leave(cpu);
+}
+
+}  // namespace
+
+Kernel::Impl* enter_kernel() {
+  while (true) {
+    Cpu& cpu = *curcpu;
+    const std::uint32_t guard = cpu.guard.load(std::memory_order_acquire);
+    if ((guard & kGuardUnbound) != 0) {
+      Kernel* kernel = Kernel::default_kernel();
+      DTM_CHECK(kernel != nullptr, "malloc(9) is used but no Kernel has booted");
+      kernel->cpus().bind_any();
+      continue;
+    }
+    if ((guard & kGuardPanic) != 0) {
+      cpu.machine->check_panic();
+      return nullptr;
+    }
+    if ((guard & kGuardStop) != 0) {
+      cpu.machine->wait_while_stopped(cpu);
+      continue;
+    }
+    if ((guard & kGuardTwin) != 0)
+      cpu.machine->panic("not modelled: function boundary probes of malloc and free");
+    return &static_cast<Kernel*>(cpu.kernel)->impl();
+  }
+}
+
+void malloc_type_zone_allocated(Kernel::Impl& k, malloc_type* mtp, std::size_t size, int zindx,
+                                bool hooks) {
+  Cpu& cpu = section_enter();
+  struct Leave {
+    ~Leave() { section_exit(); }
+  } leave_section;
+  malloc_type_stats& stats = k.line(cpu, *mtp);
+  if (size > 0) {
+    owner_add(stats.mts_memalloced, size);
+    owner_add(stats.mts_numallocs, 1);
+  }
+  if (zindx != -1 && (stats.mts_size >> zindx & 1) == 0)
+    owner_add(stats.mts_size, std::uint64_t{1} << zindx);
+  if (hooks) maybe_fire(&cpu, DTMALLOC_PROBE_MALLOC, mtp, &stats, size, zindx);
+}
+
+void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks) {
+  Cpu& cpu = section_enter();
+  struct Leave {
+    ~Leave() { section_exit(); }
+  } leave_section;
+  malloc_type_stats& stats = k.line(cpu, *mtp);
+  owner_add(stats.mts_memfreed, size);
+  owner_add(stats.mts_numfrees, 1);
+  if (hooks) maybe_fire(&cpu, DTMALLOC_PROBE_FREE, mtp, &stats, size, 0);
+}
+
+void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function) {
+  if (k.invariants() && mtp->ks_version != M_VERSION)
+    k.panic("%s: bad malloc type version", function);
+  if (!k.knows(mtp)) {
+    if (mtp->ks_mti.mti_stats != nullptr)
+      k.panic("%s: type %s belongs to another kernel", function, mtp->ks_shortdesc);
+    k.panic("%s: type %s is not registered", function, mtp->ks_shortdesc);
+  }
+}
+
+void malloc_dbg(Kernel::Impl& k, const malloc_type* mtp, int flags) {
+  check_type(k, mtp, "malloc");
+  if (!k.invariants()) return;
+  const int wait = flags & (kM_WAITOK | kM_NOWAIT);
+  if (wait == 0) k.panic("malloc: flags must include either M_WAITOK or M_NOWAIT");
+  if (wait == (kM_WAITOK | kM_NOWAIT))
+    k.panic("malloc: flags may not include both M_WAITOK and M_NOWAIT");
+  if ((flags & kM_NEVERFREED) != 0) k.panic("malloc: M_NEVERFREED is for internal use only");
+  if ((flags & kM_WAITOK) != 0) {
+    const SimThread& thread = k.cpus->current_thread();
+    if (thread.intr_nesting > 0) k.panic("malloc(M_WAITOK) in interrupt context");
+    if (thread.no_sleeping > 0) k.panic("malloc(M_WAITOK) with sleeping prohibited");
+  }
+  if (curcpu->critbase != 0) k.panic("malloc: called with spinlock or critical section held");
+}
+
+void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, const char* name,
+                   bool hooks) {
+  const Note note(name, size, mtp, flags);
+  size = round_page(size);
+  void* addr = kmem_malloc(*k.vm, size, flags);
+  if (addr != nullptr) {
+    k.vm->page_slab[k.vm->page_of(addr)].store(size << SLAB_COOKIE_SHIFT | SLAB_COOKIE_MALLOC_LARGE,
+                                               std::memory_order_release);
+    k.vm->uma_kmem_total.fetch_add(size, std::memory_order_relaxed);
+    malloc_type_zone_allocated(k, mtp, size, -1, hooks);
+  } else if ((flags & kM_WAITOK) != 0 && k.invariants()) {
+    k.panic("malloc(M_WAITOK) returned NULL");
+  }
+  return addr;
+}
+
+void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks) {
+  if (k.invariants() && (flags & kM_EXEC) != 0)
+    k.panic("Assertion (flags & M_EXEC) == 0 failed at malloc");
+  malloc_dbg(k, mtp, flags);
+  if (size > k.kmem_zmax) return malloc_large(k, size, mtp, flags, "malloc", hooks);
+  const Note note("malloc", size, mtp, flags);
+  const std::size_t zindx = k.zindx_of(size);
+  uma_zone* zone = k.zones[zindx];
+  void* item = uma_zalloc_arg(zone, zone, flags);
+  malloc_type_zone_allocated(k, mtp, item != nullptr ? zone->uz_size : 0, static_cast<int>(zindx),
+                             hooks);
+  if (item == nullptr && (flags & kM_WAITOK) != 0 && k.invariants())
+    k.panic("malloc(M_WAITOK) returned NULL");
+  return item;
+}
+
+void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool hooks) {
+  if (k.invariants()) {
+    check_type(k, mtp, "free");
+    if (curcpu->critbase != 0) k.panic("free: called with spinlock or critical section held");
+  }
+  if (addr == nullptr) return;
+  check_type(k, mtp, "free");
+  Vm& vm = *k.vm;
+  const std::uintptr_t word = vm.slab_word(addr);
+  if (word == 0)
+    k.panic("_free(%d): address %p(%p) has not been allocated", zero ? 1 : 0, addr,
+            reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(addr) & ~(kPageSize - 1)));
+  const std::size_t value = word >> SLAB_COOKIE_SHIFT;
+  std::size_t size = 0;
+  switch (word & SLAB_COOKIE_MASK) {
+    case SLAB_COOKIE_SLAB_PTR: {
+      uma_zone* zone = reinterpret_cast<uma_slab*>(word)->us_keg->zone;
+      size = zone->uz_size;
+      if (zero) std::memset(addr, 0, size);
+      uma_zfree_arg(zone, addr, reinterpret_cast<void*>(word));
+      break;
+    }
+    case SLAB_COOKIE_MALLOC_LARGE:
+    case SLAB_COOKIE_CONTIG_MALLOC: {
+      const bool large = (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_MALLOC_LARGE;
+      size = large ? value : round_page(value);
+      if (zero) std::memset(addr, 0, size);
+      if (reinterpret_cast<std::uintptr_t>(addr) % kPageSize == 0)
+        vm.page_slab[vm.page_of(addr)].store(0, std::memory_order_release);
+      kmem_free(vm, addr, size);
+      if (large) vm.uma_kmem_total.fetch_sub(size, std::memory_order_relaxed);
+      break;
+    }
+    default:
+      k.panic("_free(%d): addr %p slab %p with unknown cookie %d", zero ? 1 : 0, addr,
+              reinterpret_cast<void*>(word), static_cast<int>(word & SLAB_COOKIE_MASK));
+  }
+  type_freed(k, mtp, size, hooks);
+}
+
+}  // namespace dtmalloc
+
+extern "C" {
+
+DTM_HOT void* kern_malloc(std::size_t size, malloc_type* mtp, int flags) {
+  return dtmalloc::malloc_hot<true>(size, mtp, flags);
+}
+
+DTM_HOT void kern_free(void* addr, malloc_type* mtp) { dtmalloc::free_hot<true>(addr, mtp); }
+
+DTM_HOT void* kern_malloc_nohooks(std::size_t size, malloc_type* mtp, int flags) {
+  return dtmalloc::malloc_hot<false>(size, mtp, flags);
+}
+
+DTM_HOT void kern_free_nohooks(void* addr, malloc_type* mtp) {
+  dtmalloc::free_hot<false>(addr, mtp);
+}
+}

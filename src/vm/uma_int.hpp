@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// UMA's structures. A zone hands out items through per-CPU buckets of pointers; behind them stands
+// a list of full buckets per domain; behind that the keg, which cuts slabs into items.
+//
+//   item    what the caller gets                keg     how slabs are cut, and the slabs
+//   slab    a run of pages cut into items       zone    the allocator of one size and name
+//   bucket  an array of pointers to free items  cache   what one CPU holds of a zone
+//
+// Counterpart:  sys/vm/uma_int.h
+// Invariants:   UMA-1, per keg: slabs * uk_ipers = live items + items in slabs + in full buckets +
+//               in caches; UMA-2, per slab: us_freecount = set bits; UMA-3: a slab is on the list
+//               that its us_freecount says (0 full, uk_ipers free or partial, else partial);
+//               UMA-4: ud_free_items, ud_free_slabs and uzd_nitems are the sums of their lists.
+// Differs:      a slab's state is never inside its pages, so that an item's page is touched by its
+//               user only; an off-page header is still taken from its zone. One domain.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "vm/vm.hpp"
+
+namespace dtmalloc {
+
+inline constexpr std::size_t UMA_SLAB_SIZE = kPageBytes;
+inline constexpr int UMA_MAX_WASTE = 10;  // percent
+inline constexpr int SLAB_MAX_SETSIZE = 512;
+inline constexpr int BUCKET_MAX = 254;
+
+struct uma_bucket {
+  uma_bucket* ub_link;
+  std::int16_t ub_cnt;
+  std::int16_t ub_entries;
+  std::uint32_t ub_seq;
+  void** items() { return reinterpret_cast<void**>(this + 1); }
+};
+static_assert(sizeof(uma_bucket) == 16);
+
+// One CPU's share of a zone. The first line is all that a hit touches: the alloc bucket as three
+// pointers into its array (none: all null), so that a pop does not wait for a count.
+// The number of frees is not kept: each item that came or went is an allocation, a free or part of
+// uc_flow, so uc_frees = uc_allocs + items held - uc_flow.
+struct alignas(128) uma_cache {
+  void** top = nullptr;   // one past the last item
+  void** base = nullptr;  // the first
+  void** end = nullptr;   // one past the room
+  std::uint64_t uc_allocs = 0;
+  std::uint64_t uz_size = 0;
+  std::uint64_t mask_bit = 0;  // of mts_size, for malloc zones
+  std::uint64_t spare[2] = {};
+
+  uma_bucket* uc_allocbucket = nullptr;  // ub_cnt is stale while it is here
+  uma_bucket* uc_freebucket = nullptr;
+  uma_bucket* uc_crossbucket = nullptr;  // with several domains
+  std::int64_t uc_flow = 0;              // items brought in less items taken away, in buckets
+  std::uint64_t spare2[4] = {};
+
+  std::int64_t held() const {
+    return (top - base) + (uc_freebucket != nullptr ? uc_freebucket->ub_cnt : 0);
+  }
+  std::uint64_t frees() const { return uc_allocs + static_cast<std::uint64_t>(held() - uc_flow); }
+  void load_alloc(uma_bucket* bucket) {
+    uc_allocbucket = bucket;
+    base = bucket->items();
+    top = base + bucket->ub_cnt;
+    end = base + bucket->ub_entries;
+  }
+  uma_bucket* unload_alloc() {
+    uma_bucket* bucket = uc_allocbucket;
+    if (bucket != nullptr) bucket->ub_cnt = static_cast<std::int16_t>(top - base);
+    uc_allocbucket = nullptr;
+    top = base = end = nullptr;
+    return bucket;
+  }
+};
+static_assert(sizeof(uma_cache) == 128);
+
+struct uma_slab {
+  uma_slab* us_next;
+  uma_slab* us_prev;
+  std::uint16_t us_freecount;
+  std::uint8_t us_flags;
+  std::uint8_t us_domain;
+  std::uint32_t us_list;  // which list of the keg: SlabList
+  uma_keg* us_keg;
+  std::byte* us_data;
+  void* us_header;  // the item of the slab-header zone; null: inline
+  std::uint64_t* free_bits() { return reinterpret_cast<std::uint64_t*>(this + 1); }
+};
+
+enum SlabList : std::uint32_t { kPartial, kFree, kFull };
+
+struct uma_domain {
+  std::mutex ud_lock;
+  uma_slab* lists[3] = {};  // ud_part_slab, ud_free_slab, ud_full_slab
+  std::uint64_t ud_pages = 0;
+  std::uint64_t ud_free_items = 0;
+  std::uint64_t ud_free_slabs = 0;
+};
+
+// How a keg cuts its slabs.
+struct KegLayout {
+  std::uint32_t rsize, ppera, ipers;
+  bool offpage;
+  std::uint32_t pgoff;       // of an inline header
+  std::uint32_t efficiency;  // percent, as the sysctl has it
+};
+KegLayout keg_layout(std::size_t size, int align, bool invariants);
+// Bytes of an inline header for `items` items, and of an off-page header's item.
+std::size_t slab_header_size(std::uint32_t items, bool invariants);
+std::size_t offpage_header_size(std::uint32_t items, bool invariants);
+
+struct uma_keg {
+  Vm* vm = nullptr;
+  std::string uk_name;
+  std::uint32_t uk_align = 0;
+  std::uint32_t uk_reserve = 0;
+  std::uint32_t uk_size = 0;
+  std::uint32_t uk_rsize = 0;
+  uma_init uk_init = nullptr;
+  uma_fini uk_fini = nullptr;
+  std::uint32_t uk_pgoff = 0;
+  std::uint16_t uk_ppera = 0;
+  std::uint16_t uk_ipers = 0;
+  std::uint32_t uk_flags = 0;
+  std::uint32_t efficiency = 0;
+  std::uint8_t page_zone = 0;  // what the page map says of its pages
+  uma_zone* zone = nullptr;    // the primary zone
+  uma_domain uk_domain;
+  // Slab states, in blocks that live as long as the keg.
+  std::vector<std::unique_ptr<std::uint64_t[]>> blocks;
+  std::size_t block_used = 0;
+  uma_slab* spare_slabs = nullptr;
+};
+
+struct uma_zone_domain {
+  std::mutex uzd_lock;
+  uma_bucket* uzd_buckets = nullptr;  // full buckets, the last one put first
+  std::int64_t uzd_nitems = 0;
+  std::int64_t uzd_imax = 0, uzd_imin = 0, uzd_bimin = 0, uzd_wss = 0, uzd_limin = 0;
+  std::uint32_t uzd_timin = 0;
+};
+
+struct uma_zone {
+  Vm* vm = nullptr;
+  std::uint32_t uz_flags = 0;
+  std::uint32_t uz_size = 0;
+  uma_ctor uz_ctor = nullptr;
+  uma_dtor uz_dtor = nullptr;
+  std::uint64_t uz_bucket_max = ~std::uint64_t{0};
+  std::atomic<std::uint16_t> uz_bucket_size{0};
+  std::uint16_t uz_bucket_size_max = 0;
+  std::uint16_t uz_bucket_size_min = 0;
+  std::atomic<std::uint64_t> uz_xdomain{0};
+  uma_keg* uz_keg = nullptr;
+  std::string uz_name;
+  std::atomic<std::uint64_t> uz_allocs{0}, uz_frees{0}, uz_fails{0}, uz_sleeps{0};
+  uma_zone_domain uz_domain;
+  // uz_cpu[id]: made at the first use on that CPU; those of malloc zones lie in the CPU itself.
+  std::unique_ptr<std::atomic<uma_cache*>[]> uz_cpu;
+  std::vector<std::unique_ptr<uma_cache>> own_caches;
+
+  uma_cache* cache_or_null(int cpu) {
+    return uz_cpu[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
+  }
+};
+
+// --- zones (uma_zone.cpp)
+void uma_startup(Vm& vm);
+uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int align,
+                      std::uint32_t flags, std::uint8_t page_zone);
+// The zone's cache on a CPU, made if there is none.
+uma_cache& zone_cache(uma_zone& zone, int cpu);
+// Makes `cache` the zone's cache on a CPU that has none.
+void zone_attach_cache(uma_zone& zone, int cpu, uma_cache* cache);
+
+struct ZoneCounters {
+  std::uint64_t allocs, frees, fails, cached;
+  std::vector<std::uint64_t> cpu_items;
+};
+// Sums over CPUs, each stopped for a moment.
+ZoneCounters zone_counters(uma_zone& zone);
+
+// --- the per-CPU layer and the zone (uma_core.cpp)
+// Inside a section on the current CPU, with an empty alloc bucket. True: try again.
+bool cache_alloc(uma_zone& zone, void* udata, int flags);
+// Inside a section, with a full (or no) alloc bucket. True: try again.
+bool cache_free(uma_zone& zone, void* udata);
+void* zone_alloc_item(uma_zone& zone, void* udata, int flags);
+void zone_free_item(uma_zone& zone, void* item, void* udata);
+
+// --- buckets (uma_bucket.cpp)
+std::uint16_t bucket_select(std::size_t size);
+uma_bucket* bucket_alloc(uma_zone& zone, void* udata, int flags);
+void bucket_free(uma_zone& zone, uma_bucket* bucket, void* udata);
+void bucket_init(Vm& vm);
+
+// --- the keg (uma_keg.cpp)
+// Up to `max` items into `items`; sleeps for the first one only.
+int zone_import(uma_zone& zone, void** items, int max, int flags);
+void zone_release(uma_zone& zone, void** items, int count);
+
+// --- walkers (uma_check.cpp): empty if all is well, else the law and what breaks it
+std::string check_arena(Vm& vm);
+std::string check_keg(uma_keg& keg);
+std::string check_zone_lists(uma_zone& zone);
+std::string check_zone(uma_zone& zone);
+std::string check_vm(Vm& vm);  // all of them
+
+}  // namespace dtmalloc

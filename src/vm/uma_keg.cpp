@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Kegs: how a slab is cut, and which slab an item comes from.
+//
+// Counterpart:  sys/vm/uma_core.c (keg_*, slab_*, zone_import, zone_release)
+// Locking:      ud_lock; not held while pages or headers are allocated, nor in a section
+// Invariants:   UMA-2, UMA-3, UMA-4 (uma_int.hpp)
+// Differs:      one domain
+#include <algorithm>
+#include <bit>
+
+#include "vm/uma_int.hpp"
+
+namespace dtmalloc {
+namespace {
+
+constexpr std::size_t kSlabHeader = 24;       // struct uma_slab without its bits
+constexpr std::size_t kHashSlabHeader = 48;   // struct uma_hash_slab without its bits
+constexpr std::uint32_t kSmallOffpage = 256;  // items of "UMA Slabs 0"
+constexpr std::size_t kBlockWords = 8192;     // slab states are made in blocks of 64 KiB
+
+constexpr std::size_t round_up(std::size_t value, std::size_t to) {
+  return (value + to - 1) / to * to;
+}
+
+std::size_t bit_bytes(std::uint32_t items, bool invariants) {
+  return 8 * ((items + 63) / 64) * (invariants ? 2 : 1);
+}
+
+struct Candidate {
+  std::uint32_t ipers = 0;
+  bool offpage = false;
+  std::uint64_t efficiency = 0;  // of 2^31
+};
+
+std::uint64_t efficiency_of(std::uint64_t used, std::uint64_t total) {
+  return (used << 31) / total;
+}
+
+Candidate inline_format(std::size_t slab, std::size_t rsize, bool invariants) {
+  const auto most =
+      static_cast<std::uint32_t>(std::min<std::size_t>(slab / rsize, SLAB_MAX_SETSIZE));
+  std::uint32_t items = most;
+  while (items > 0 && items * rsize + slab_header_size(items, invariants) > slab) --items;
+  return {items, false, efficiency_of(items * rsize, slab)};
+}
+
+Candidate offpage_format(std::size_t slab, std::size_t rsize, bool invariants) {
+  const auto items =
+      static_cast<std::uint32_t>(std::min<std::size_t>(slab / rsize, SLAB_MAX_SETSIZE));
+  return {items, true, efficiency_of(items * rsize, slab + offpage_header_size(items, invariants))};
+}
+
+// --- slab states
+
+std::size_t slab_words(const uma_keg& keg) {
+  return sizeof(uma_slab) / 8 + (keg.uk_ipers + 63u) / 64;
+}
+
+uma_slab* slab_state_alloc(uma_keg& keg) {
+  if (keg.spare_slabs != nullptr) {
+    uma_slab* slab = keg.spare_slabs;
+    keg.spare_slabs = slab->us_next;
+    return slab;
+  }
+  const std::size_t words = slab_words(keg);
+  if (keg.blocks.empty() || keg.block_used + words > kBlockWords) {
+    keg.blocks.push_back(std::make_unique_for_overwrite<std::uint64_t[]>(kBlockWords));
+    keg.block_used = 0;
+  }
+  auto* slab = new (keg.blocks.back().get() + keg.block_used) uma_slab{};
+  keg.block_used += words;
+  return slab;
+}
+
+void list_insert(uma_domain& domain, uma_slab* slab, SlabList list) {
+  slab->us_list = list;
+  slab->us_prev = nullptr;
+  slab->us_next = domain.lists[list];
+  if (slab->us_next != nullptr) slab->us_next->us_prev = slab;
+  domain.lists[list] = slab;
+}
+
+void list_remove(uma_domain& domain, uma_slab* slab) {
+  if (slab->us_prev != nullptr)
+    slab->us_prev->us_next = slab->us_next;
+  else
+    domain.lists[slab->us_list] = slab->us_next;
+  if (slab->us_next != nullptr) slab->us_next->us_prev = slab->us_prev;
+}
+
+// Requires: ud_lock held.
+uma_slab* first_slab(uma_keg& keg, int flags) {
+  uma_domain& domain = keg.uk_domain;
+  if (domain.ud_free_items <= ((flags & m::USE_RESERVE) != 0 ? 0 : keg.uk_reserve)) return nullptr;
+  if (domain.lists[kPartial] != nullptr) return domain.lists[kPartial];
+  uma_slab* slab = domain.lists[kFree];
+  if (slab == nullptr) return nullptr;
+  list_remove(domain, slab);
+  list_insert(domain, slab, kPartial);
+  --domain.ud_free_slabs;
+  return slab;
+}
+
+// The lowest free item. Requires: ud_lock held, the slab on the partial list.
+void* slab_alloc_item(uma_keg& keg, uma_slab* slab) {
+  uma_domain& domain = keg.uk_domain;
+  std::uint64_t* bits = slab->free_bits();
+  std::size_t word = 0;
+  while (bits[word] == 0) ++word;
+  const auto bit = static_cast<std::size_t>(std::countr_zero(bits[word]));
+  bits[word] &= bits[word] - 1;
+  --slab->us_freecount;
+  --domain.ud_free_items;
+  if (slab->us_freecount == 0) {
+    list_remove(domain, slab);
+    list_insert(domain, slab, kFull);
+  }
+  return slab->us_data + (word * 64 + bit) * keg.uk_rsize;
+}
+
+// Requires: ud_lock held. A double free in a kernel without INVARIANTS sets a bit that is set: the
+// item is then in two places, and the counts stay those of the bits.
+void slab_free_item(uma_keg& keg, uma_slab* slab, void* item) {
+  uma_domain& domain = keg.uk_domain;
+  const std::size_t index =
+      static_cast<std::size_t>(static_cast<std::byte*>(item) - slab->us_data) / keg.uk_rsize;
+  std::uint64_t& bits = slab->free_bits()[index / 64];
+  const std::uint64_t bit = std::uint64_t{1} << (index % 64);
+  if ((bits & bit) != 0) return;
+  bits |= bit;
+  ++slab->us_freecount;
+  ++domain.ud_free_items;
+  if (slab->us_freecount == keg.uk_ipers) {
+    list_remove(domain, slab);
+    list_insert(domain, slab, kFree);
+    ++domain.ud_free_slabs;
+  } else if (slab->us_freecount == 1) {
+    list_remove(domain, slab);
+    list_insert(domain, slab, kPartial);
+  }
+}
+
+// Pages and header of one more slab, or null. No lock held; never sleeps.
+uma_slab* keg_alloc_slab(uma_keg& keg, int flags) {
+  Vm& vm = *keg.vm;
+  flags = (flags & ~(m::WAITOK | m::ZERO)) | m::NOWAIT;
+  void* header = nullptr;
+  if ((keg.uk_flags & UMA_ZFLAG_OFFPAGE) != 0) {
+    header = zone_alloc_item(*vm.slab_zones[keg.uk_ipers <= kSmallOffpage ? 0 : 1], nullptr, flags);
+    if (header == nullptr) return nullptr;
+  }
+  const std::uint64_t first = vm.page_alloc(keg.uk_ppera, flags);
+  if (first == Vm::kNoPage) {
+    if (header != nullptr)
+      zone_free_item(*vm.slab_zones[keg.uk_ipers <= kSmallOffpage ? 0 : 1], header, nullptr);
+    return nullptr;
+  }
+  uma_slab* slab;
+  {
+    const std::lock_guard lock(keg.uk_domain.ud_lock);
+    slab = slab_state_alloc(keg);
+  }
+  *slab = uma_slab{};
+  slab->us_freecount = keg.uk_ipers;
+  slab->us_keg = &keg;
+  slab->us_data = vm.page_address(first);
+  slab->us_header = header;
+  std::uint64_t* bits = slab->free_bits();
+  for (std::uint32_t item = 0; item < keg.uk_ipers; item += 64)
+    bits[item / 64] = keg.uk_ipers - item >= 64 ? ~std::uint64_t{0}
+                                                : (std::uint64_t{1} << (keg.uk_ipers - item)) - 1;
+  for (std::uint64_t page = first; page < first + keg.uk_ppera; ++page) {
+    vm.page_slab[page].store(reinterpret_cast<std::uintptr_t>(slab), std::memory_order_release);
+    vm.set_page_zone(page, keg.page_zone);
+  }
+  if (keg.uk_init != nullptr)
+    for (std::uint32_t item = 0; item < keg.uk_ipers; ++item)
+      keg.uk_init(slab->us_data + item * keg.uk_rsize, static_cast<int>(keg.uk_size), flags);
+  vm.uma_kmem_total.fetch_add(keg.uk_ppera * kPageBytes, std::memory_order_relaxed);
+  return slab;
+}
+
+// A slab with a free item, ud_lock taken; or null with no lock. Sleeps if the flags allow it.
+uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int flags) {
+  Vm& vm = *keg.vm;
+  lock = std::unique_lock(keg.uk_domain.ud_lock);
+  while (true) {
+    if (uma_slab* slab = first_slab(keg, flags)) return slab;
+    lock.unlock();
+    const std::uint64_t seen = vm.page_frees.load(std::memory_order_relaxed);
+    uma_slab* slab = (flags & m::NOVM) != 0 ? nullptr : keg_alloc_slab(keg, flags);
+    if (slab != nullptr) {
+      lock.lock();
+      uma_domain& domain = keg.uk_domain;
+      list_insert(domain, slab, kPartial);
+      domain.ud_pages += keg.uk_ppera;
+      domain.ud_free_items += keg.uk_ipers;
+      return slab;
+    }
+    if ((flags & m::WAITOK) == 0) break;
+    vm.page_wait(seen);
+    lock.lock();
+  }
+  lock.lock();
+  if (uma_slab* slab = first_slab(keg, flags)) return slab;
+  lock.unlock();
+  return nullptr;
+}
+
+}  // namespace
+
+std::size_t slab_header_size(std::uint32_t items, bool invariants) {
+  return round_up(kSlabHeader + bit_bytes(items, invariants), 8);
+}
+
+std::size_t offpage_header_size(std::uint32_t items, bool invariants) {
+  return kHashSlabHeader +
+         bit_bytes(items <= kSmallOffpage ? kSmallOffpage : SLAB_MAX_SETSIZE, invariants);
+}
+
+KegLayout keg_layout(std::size_t size, int align, bool invariants) {
+  constexpr std::uint64_t kEnough = (std::uint64_t{100 - UMA_MAX_WASTE} << 31) / 100;
+  const std::size_t rsize = round_up(size, static_cast<std::size_t>(align) + 1);
+  Candidate best;
+  std::size_t best_slab = 0;
+  for (std::size_t step = 1; step <= SLAB_MAX_SETSIZE; ++step) {
+    // Small items: more pages. Large ones: pages for more items.
+    const std::size_t slab =
+        rsize <= kPageBytes ? step * kPageBytes : round_up(step * rsize, kPageBytes);
+    if (rsize <= kPageBytes && slab / rsize > SLAB_MAX_SETSIZE && step > 1) break;
+    for (const Candidate& format :
+         {inline_format(slab, rsize, invariants), offpage_format(slab, rsize, invariants)}) {
+      if (format.efficiency > best.efficiency) {
+        best = format;
+        best_slab = slab;
+      }
+      if (best.efficiency >= kEnough) break;
+    }
+    if (best.efficiency >= kEnough) break;
+  }
+  KegLayout out{};
+  out.rsize = static_cast<std::uint32_t>(rsize);
+  out.ppera = static_cast<std::uint32_t>(best_slab / kPageBytes);
+  out.ipers = best.ipers;
+  out.offpage = best.offpage;
+  out.pgoff =
+      best.offpage
+          ? 0
+          : static_cast<std::uint32_t>(best_slab - slab_header_size(best.ipers, invariants));
+  const std::size_t total =
+      best_slab + (best.offpage ? offpage_header_size(best.ipers, invariants) : 0);
+  out.efficiency = static_cast<std::uint32_t>(100 * best.ipers * rsize / total);
+  return out;
+}
+
+int zone_import(uma_zone& zone, void** items, int max, int flags) {
+  uma_keg& keg = *zone.uz_keg;
+  int count = 0;
+  std::unique_lock<std::mutex> lock;
+  while (count < max) {
+    uma_slab* slab = keg_fetch_slab(keg, lock, flags);
+    if (slab == nullptr) break;
+    do {
+      items[count++] = slab_alloc_item(keg, slab);
+    } while (slab->us_freecount != 0 && count < max);
+    lock.unlock();
+    flags = (flags & ~m::WAITOK) | m::NOWAIT;
+  }
+  return count;
+}
+
+void zone_release(uma_zone& zone, void** items, int count) {
+  uma_keg& keg = *zone.uz_keg;
+  const std::lock_guard lock(keg.uk_domain.ud_lock);
+  for (int i = 0; i < count; ++i) {
+    const std::uintptr_t word = keg.vm->slab_word(items[i]);
+    DTM_CHECK(word != 0 && (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR,
+              "an item without a slab is in a cache");
+    slab_free_item(keg, reinterpret_cast<uma_slab*>(word), items[i]);
+  }
+}
+
+}  // namespace dtmalloc

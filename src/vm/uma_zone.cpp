@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Zones: making, destroying and counting them; the zones that UMA itself needs.
+//
+// Counterpart:  sys/vm/uma_core.c (zone_ctor, keg_ctor, uma_startup1, uma_zone_sumstat)
+// Locking:      zones_mutex for the lists and for new per-CPU caches
+// Differs:      zones and kegs are host objects, so "UMA Kegs" and "UMA Zones" do not exist
+#include <algorithm>
+#include <cstring>
+
+#include "vm/uma_int.hpp"
+
+namespace dtmalloc {
+namespace {
+
+constexpr std::uint32_t kInherited =
+    UMA_ZONE_NOTOUCH | UMA_ZONE_MALLOC | UMA_ZONE_NOFREE | UMA_ZONE_VM | UMA_ZONE_NOTPAGE |
+    UMA_ZONE_PCPU | UMA_ZONE_FIRSTTOUCH | UMA_ZONE_ROUNDROBIN | UMA_ZONE_NOKASAN |
+    UMA_ZFLAG_OFFPAGE | UMA_ZFLAG_HASH | UMA_ZFLAG_VTOSLAB | UMA_ZFLAG_BUCKET | UMA_ZFLAG_INTERNAL;
+constexpr std::uint32_t kNotModelled = UMA_ZONE_CONTIG | UMA_ZONE_NOTPAGE | UMA_ZONE_SECONDARY |
+                                       UMA_ZONE_CACHESPREAD | UMA_ZONE_PCPU | UMA_ZONE_SMR |
+                                       UMA_ZFLAG_CACHE;
+
+std::string hex(std::uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%#x", value);
+  return text;
+}
+
+}  // namespace
+
+uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int align,
+                      std::uint32_t flags, std::uint8_t page_zone) {
+  const bool inv = vm.config.invariants;
+  auto keg = std::make_unique<uma_keg>();
+  const KegLayout layout = keg_layout(size, align, inv);
+  keg->vm = &vm;
+  keg->uk_name = name;
+  keg->uk_align = static_cast<std::uint32_t>(align);
+  keg->uk_size = static_cast<std::uint32_t>(size);
+  keg->uk_rsize = layout.rsize;
+  keg->uk_ppera = static_cast<std::uint16_t>(layout.ppera);
+  keg->uk_ipers = static_cast<std::uint16_t>(layout.ipers);
+  keg->uk_pgoff = layout.pgoff;
+  keg->efficiency = layout.efficiency;
+  keg->page_zone = page_zone;
+  keg->uk_flags = flags;
+  if ((flags & (UMA_ZONE_ROUNDROBIN | UMA_ZFLAG_CACHE | UMA_ZONE_NOTPAGE)) == 0)
+    keg->uk_flags |= UMA_ZONE_FIRSTTOUCH;
+  // A header that is not where the item's address says needs the map from page to slab.
+  if (layout.offpage) keg->uk_flags |= UMA_ZFLAG_OFFPAGE | UMA_ZFLAG_VTOSLAB;
+  if ((flags & UMA_ZONE_MALLOC) != 0) keg->uk_flags |= UMA_ZFLAG_VTOSLAB;
+
+  auto zone = std::make_unique<uma_zone>();
+  zone->vm = &vm;
+  zone->uz_name = name;
+  zone->uz_size = static_cast<std::uint32_t>(size);
+  zone->uz_flags = (flags & ~kInherited) | (keg->uk_flags & kInherited);
+  zone->uz_keg = keg.get();
+  zone->uz_cpu = std::make_unique<std::atomic<uma_cache*>[]>(MAXCPU);
+  keg->zone = zone.get();
+  if ((flags & (UMA_ZFLAG_INTERNAL | UMA_ZONE_NOBUCKET)) == 0) {
+    const std::uint16_t entries = (flags & UMA_ZONE_MAXBUCKET) != 0
+                                      ? static_cast<std::uint16_t>(BUCKET_MAX)
+                                      : bucket_select(size);
+    zone->uz_bucket_size = entries;
+    zone->uz_bucket_size_min = entries;
+    zone->uz_bucket_size_max = BUCKET_MAX;
+  }
+  uma_zone* out = zone.get();
+  const std::lock_guard lock(vm.zones_mutex);
+  vm.kegs.push_back(std::move(keg));
+  vm.zones.push_back(std::move(zone));
+  return out;
+}
+
+uma_cache& zone_cache(uma_zone& zone, int cpu) {
+  if (uma_cache* cache = zone.cache_or_null(cpu)) return *cache;
+  const std::lock_guard lock(zone.vm->zones_mutex);
+  zone.own_caches.push_back(std::make_unique<uma_cache>());
+  uma_cache* cache = zone.own_caches.back().get();
+  cache->uz_size = zone.uz_size;
+  zone.uz_cpu[static_cast<std::size_t>(cpu)].store(cache, std::memory_order_release);
+  return *cache;
+}
+
+void zone_attach_cache(uma_zone& zone, int cpu, uma_cache* cache) {
+  zone.uz_cpu[static_cast<std::size_t>(cpu)].store(cache, std::memory_order_release);
+}
+
+void uma_startup(Vm& vm) {
+  const bool inv = vm.config.invariants;
+  vm.slab_zones[0] = zone_create(vm, "UMA Slabs 0", offpage_header_size(1, inv), UMA_ALIGN_PTR,
+                                 UMA_ZFLAG_INTERNAL, 0);
+  vm.slab_zones[1] = zone_create(vm, "UMA Slabs 1", offpage_header_size(SLAB_MAX_SETSIZE, inv),
+                                 UMA_ALIGN_PTR, UMA_ZFLAG_INTERNAL, 0);
+  bucket_init(vm);
+}
+
+uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor, uma_dtor dtor,
+                      uma_init uminit, uma_fini fini, int align, std::uint32_t flags) {
+  DTM_CHECK(size > 0 && align >= 0, "uma_zcreate: size and alignment");
+  if ((flags & kNotModelled) != 0)
+    vm.cpus.panic("not modelled: uma_zcreate with flags " + hex(flags & kNotModelled));
+  uma_zone* zone = zone_create(vm, name, size, align, flags, 0);
+  zone->uz_ctor = ctor;
+  zone->uz_dtor = dtor;
+  if (ctor != nullptr || dtor != nullptr) zone->uz_flags |= UMA_ZFLAG_CTORDTOR;
+  zone->uz_keg->uk_init = uminit;
+  zone->uz_keg->uk_fini = fini;
+  if ((flags & UMA_ZONE_ZINIT) != 0 && uminit == nullptr)
+    zone->uz_keg->uk_init = [](void* mem, int bytes, int) {
+      std::memset(mem, 0, static_cast<std::size_t>(bytes));
+      return 0;
+    };
+  return zone;
+}
+
+ZoneCounters zone_counters(uma_zone& zone) {
+  Vm& vm = *zone.vm;
+  ZoneCounters out{};
+  const int cpus = vm.cpus.count();
+  out.cpu_items.resize(static_cast<std::size_t>(cpus));
+  for (int id = 0; id < cpus; ++id) {
+    uma_cache* cache = zone.cache_or_null(id);
+    if (cache == nullptr) continue;
+    vm.cpus.run_on_cpu(vm.cpus.cpu(id), [&] {
+      const auto held = static_cast<std::uint64_t>(cache->held());
+      out.allocs += cache->uc_allocs;
+      out.frees += cache->frees();
+      out.cached += held;
+      out.cpu_items[static_cast<std::size_t>(id)] = held;
+    });
+  }
+  out.allocs += zone.uz_allocs.load(std::memory_order_relaxed);
+  out.frees += zone.uz_frees.load(std::memory_order_relaxed);
+  out.fails = zone.uz_fails.load(std::memory_order_relaxed);
+  return out;
+}
+
+// The caches are emptied into the slabs and the slabs given back.
+void uma_zdestroy(uma_zone* zone) {
+  Vm& vm = *zone->vm;
+  uma_keg& keg = *zone->uz_keg;
+  auto drop = [&](uma_bucket* bucket) {
+    if (bucket == nullptr) return;
+    zone_release(*zone, bucket->items(), bucket->ub_cnt);
+    bucket->ub_cnt = 0;
+    bucket_free(*zone, bucket, nullptr);
+  };
+  for (int id = 0; id < vm.cpus.count(); ++id) {
+    uma_cache* cache = zone->cache_or_null(id);
+    if (cache == nullptr) continue;
+    uma_bucket* alloc = nullptr;
+    uma_bucket* free = nullptr;
+    vm.cpus.run_on_cpu(vm.cpus.cpu(id), [&] {
+      alloc = cache->unload_alloc();
+      free = std::exchange(cache->uc_freebucket, nullptr);
+    });
+    drop(alloc);
+    drop(free);
+  }
+  while (uma_bucket* bucket = zone->uz_domain.uzd_buckets) {
+    zone->uz_domain.uzd_buckets = bucket->ub_link;
+    drop(bucket);
+  }
+  const std::uint64_t slabs = keg.uk_domain.ud_pages / keg.uk_ppera;
+  const std::uint64_t lost = slabs * keg.uk_ipers - keg.uk_domain.ud_free_items;
+  while (uma_slab* slab = keg.uk_domain.lists[kFree]) {
+    keg.uk_domain.lists[kFree] = slab->us_next;
+    if (keg.uk_fini != nullptr)
+      for (std::uint32_t item = 0; item < keg.uk_ipers; ++item)
+        keg.uk_fini(slab->us_data + item * keg.uk_rsize, static_cast<int>(keg.uk_size));
+    const std::uint64_t first = vm.page_of(slab->us_data);
+    for (std::uint64_t page = first; page < first + keg.uk_ppera; ++page) {
+      vm.page_slab[page].store(0, std::memory_order_release);
+      vm.set_page_zone(page, 0);
+    }
+    if (slab->us_header != nullptr)
+      zone_free_item(*vm.slab_zones[keg.uk_ipers <= 256 ? 0 : 1], slab->us_header, nullptr);
+    vm.page_free(first, keg.uk_ppera);
+    vm.uma_kmem_total.fetch_sub(keg.uk_ppera * kPageBytes, std::memory_order_relaxed);
+    keg.uk_domain.ud_pages -= keg.uk_ppera;
+  }
+  if (lost != 0) {
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "Freed UMA keg (%s) was not empty (%lu items).  Lost %lu pages of memory.\n",
+                  keg.uk_name.c_str(), static_cast<unsigned long>(lost),
+                  static_cast<unsigned long>(keg.uk_domain.ud_pages));
+    vm.cpus.console(text);
+    // Its slabs stay in the page map: the keg and the zone live on with the machine, unlisted.
+    zone->uz_name.clear();
+    return;
+  }
+  const std::lock_guard lock(vm.zones_mutex);
+  std::erase_if(vm.zones, [&](const auto& known) { return known.get() == zone; });
+  std::erase_if(vm.kegs, [&](const auto& known) { return known.get() == &keg; });
+}
+
+}  // namespace dtmalloc
