@@ -51,6 +51,7 @@ struct GenerateOptions {
   int zero_share = 20;         // of the allocations: M_ZERO
   int other_cpu_share = 10;    // of the operations: before it, a move to another CPU
   int foreign_free_share = 0;  // of the frees with threads: of a block that another thread made
+  int wrong_type_share = 0;    // of the frees: under another type, as a buggy kernel does
   bool free_all = false;       // ends with a free of every block
   bool invariants = false;
   std::uint64_t mem = 0;  // physical memory; 0: the default
