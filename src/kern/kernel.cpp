@@ -22,6 +22,12 @@ void* map(std::size_t size, int protection) {
   return at;
 }
 
+// The kernel's hazard of an unloaded provider with enabled probes: a call through a null pointer.
+void no_hook(std::uint32_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+             std::uintptr_t) {
+  curcpu->machine->panic("page fault: dtrace_malloc_probe is NULL");
+}
+
 std::string flag_names(int flags) {
   static constexpr std::pair<int, const char*> kNames[] = {
       {kM_NOWAIT, "M_NOWAIT"}, {kM_WAITOK, "M_WAITOK"},     {kM_NORECLAIM, "M_NORECLAIM"},
@@ -101,18 +107,21 @@ std::unique_ptr<Cpu, void (*)(Cpu*)> Kernel::Impl::make_cpu(int id) {
   cpu->arena_pages = vm->arena_pages;
   cpu->kernel = &self;
   if (config.invariants) cpu->guard.store(kGuardDebug, std::memory_order_relaxed);
-  std::fill(std::begin(cpu->zone_slot), std::end(cpu->zone_slot), std::uint8_t{0});
-  for (std::size_t i = 0; i * KMEM_ZBASE <= kmem_zmax; ++i)
-    cpu->zone_slot[i] = static_cast<std::uint8_t>(kmemsize[i] + 1);
+  for (std::size_t i = 0; i <= KMEM_ZSIZE; ++i) {
+    const std::size_t slot = i * KMEM_ZBASE <= kmem_zmax ? kmemsize[i] + std::size_t{1} : 0;
+    cpu->slot_offset[i] = static_cast<std::uint16_t>(
+        reinterpret_cast<std::byte*>(&cpu->slots[slot]) - reinterpret_cast<std::byte*>(cpu));
+  }
   for (std::size_t zindx = 0; zindx < zones.size(); ++zindx) {
     uma_cache& cache = cpu->slots[zindx + 1];
     cache.uz_size = zones[zindx]->uz_size;
     cache.mask_bit = std::uint64_t{1} << zindx;
+    cache.zindx = static_cast<std::int64_t>(zindx);
     zone_attach_cache(*zones[zindx], id, &cache);
   }
   {
     const std::lock_guard lock(hook_mutex);
-    cpu->dtrace_malloc_probe = hook;
+    cpu->dtrace_malloc_probe = hook != nullptr ? hook : no_hook;
     cpu->dtrace_malloc_enabled = hook_enabled;
   }
   const std::size_t lines = (sizeof(KernCpu) + 63) / 64 * 64;
@@ -246,6 +255,7 @@ void Kernel::set_malloc_probe(dtrace_malloc_probe_func_t function) {
     const std::lock_guard lock(impl_->hook_mutex);
     impl_->hook = function;
   }
+  if (function == nullptr) function = no_hook;
   impl_->cpus->run_on_each_cpu([&](Cpu& cpu) { cpu.dtrace_malloc_probe = function; });
 }
 

@@ -36,8 +36,11 @@ inline constexpr std::size_t kColumnLines = kColumnBytes - kColours * kColourSte
 
 struct KernCpu : Cpu {
   uma_cache slots[kMaxClasses + 1];
-  std::uint8_t
-      zone_slot[KMEM_ZSIZE + 1];  // (size + 15) >> 4 -> 1 + zindx; 0: the cold path decides
+  // (size + 15) >> 4 -> offset from the Cpu of the class's slot; slots[0]'s: the cold path decides
+  std::uint16_t slot_offset[KMEM_ZSIZE + 1];
+  uma_cache& slot_at(std::size_t offset) {
+    return *reinterpret_cast<uma_cache*>(reinterpret_cast<std::byte*>(this) + offset);
+  }
 };
 
 struct TypeRecord {

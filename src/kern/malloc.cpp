@@ -15,6 +15,11 @@
 #include "smp/membarrier.hpp"
 #include "smp/section.hpp"
 
+#if defined(__x86_64__)
+#define DTM_PIN(a, b, c) __asm__("" : "+D"(a), "+S"(b), "+d"(c))
+#else
+#define DTM_PIN(a, b, c) static_cast<void>(0)
+#endif
 #define DTM_COLD __attribute__((noinline, cold))
 #define DTM_HOT __attribute__((hot))
 #define DTM_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
@@ -23,10 +28,24 @@ namespace dtmalloc {
 namespace {
 
 using Word __attribute__((may_alias)) = std::uint64_t;
+using Half __attribute__((may_alias)) = std::uint32_t;
 
+// An acquire load. On x86 every load is one; as a plain access it becomes an operand of the `or`
+// that uses it, which compilers deny to atomics. Checkers see the atomic.
+template <typename T>
+inline T acquire(const T* word) {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(DTM_CHECKS)
+  return *word;
+#else
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+#endif
+}
+inline std::uint32_t guard_word(const Cpu* cpu) {
+  return acquire(reinterpret_cast<const Half*>(&cpu->guard));
+}
 // Both probe ids of a type at once.
 inline std::uint64_t probe_ids(const malloc_type* mtp) {
-  return __atomic_load_n(reinterpret_cast<const Word*>(mtp->ks_mti.mti_probes), __ATOMIC_ACQUIRE);
+  return acquire(reinterpret_cast<const Word*>(mtp->ks_mti.mti_probes));
 }
 inline std::uint32_t probe_id(const malloc_type* mtp, int which) {
   return __atomic_load_n(&mtp->ks_mti.mti_probes[which], __ATOMIC_ACQUIRE);
@@ -47,10 +66,14 @@ inline std::uint8_t page_slot(const Cpu* cpu, std::size_t page) {
   return __atomic_load_n(cpu->page_zone + page, __ATOMIC_RELAXED);
 }
 
-// Calls the provider, inside the section that the caller has entered.
-inline void fire(Cpu* cpu, std::uint32_t id, malloc_type* mtp, malloc_type_stats* stats,
-                 std::size_t size, int zindx) {
-  struct Nest {  // what the hook calls finds a section that it cannot leave; a panic leaves it
+// The end of an accounting point: the provider is called if this type is traced. What the hook
+// calls finds a section that it cannot leave; a panic in it leaves the section.
+__attribute__((always_inline)) inline void maybe_fire(Cpu* cpu, int which, malloc_type* mtp,
+                                                      malloc_type_stats* stats, std::size_t size,
+                                                      std::int64_t zindx) {
+  const std::uint32_t id = probe_id(mtp, which);
+  if (id == 0 || !cpu->dtrace_malloc_enabled) return;
+  struct Nest {
     Cpu* cpu;
     explicit Nest(Cpu* c) : cpu(c) { ++cpu->critbase; }
     ~Nest() {
@@ -58,23 +81,9 @@ inline void fire(Cpu* cpu, std::uint32_t id, malloc_type* mtp, malloc_type_stats
       leave(cpu);
     }
   } nest(cpu);
-  cpu->dtrace_malloc_probe(id, reinterpret_cast<std::uintptr_t>(mtp),
-                           reinterpret_cast<std::uintptr_t>(&mtp->ks_mti),
-                           reinterpret_cast<std::uintptr_t>(stats), size,
-                           static_cast<std::uintptr_t>(static_cast<std::intptr_t>(zindx)));
-}
-
-// The rest of the accounting point: fire if this type is traced.
-inline void maybe_fire(Cpu* cpu, int which, malloc_type* mtp, malloc_type_stats* stats,
-                       std::size_t size, int zindx) {
-  if (!cpu->dtrace_malloc_enabled) return;
-  const std::uint32_t id = probe_id(mtp, which);
-  if (id == 0) return;
-  if (DTM_UNLIKELY(cpu->dtrace_malloc_probe == nullptr)) {
-    leave(cpu);
-    cpu->machine->panic("page fault: dtrace_malloc_probe is NULL");
-  }
-  fire(cpu, id, mtp, stats, size, zindx);
+  cpu->dtrace_malloc_probe(
+      id, reinterpret_cast<std::uintptr_t>(mtp), reinterpret_cast<std::uintptr_t>(&mtp->ks_mti),
+      reinterpret_cast<std::uintptr_t>(stats), size, static_cast<std::uintptr_t>(zindx));
 }
 
 template <bool Hooks>
@@ -91,30 +100,32 @@ DTM_COLD void free_cold(void* addr, malloc_type* mtp) {
 }
 
 // A traced type or M_ZERO, and otherwise the hot path over again.
+template <bool Zero>
 __attribute__((noinline)) void* malloc_traced(std::size_t size, malloc_type* mtp, int flags) {
+  if (!Zero && (flags & kM_ZERO) != 0) return malloc_traced<true>(size, mtp, flags);
   auto* cpu = static_cast<KernCpu*>(curcpu);
-  if (DTM_UNLIKELY(cpu->guard.load(std::memory_order_acquire) != 0) || size > KMEM_ZMAX)
+  if (DTM_UNLIKELY(guard_word(cpu) != 0 || size > KMEM_ZMAX))
     return malloc_cold<true>(size, mtp, flags);
-  const std::size_t slot = cpu->zone_slot[(size + KMEM_ZMASK) >> KMEM_ZSHIFT];
-  uma_cache& cache = cpu->slots[slot];
+  uma_cache& cache = cpu->slot_at(cpu->slot_offset[(size + KMEM_ZMASK) >> KMEM_ZSHIFT]);
+  void** top = cache.top;
+  if (DTM_UNLIKELY(top == cache.base)) return malloc_cold<true>(size, mtp, flags);
   malloc_type_stats* stats = stats_line(cpu, mtp);
-  if (DTM_UNLIKELY(cache.top == cache.base || (stats->mts_size & cache.mask_bit) == 0))
+  if (DTM_UNLIKELY((stats->mts_size & cache.mask_bit) == 0))
     return malloc_cold<true>(size, mtp, flags);
-  void* item = *--cache.top;
+  void* item = *--top;
+  cache.top = top;
   owner_add(cache.uc_allocs, 1);
-  const std::uint64_t bytes = cache.uz_size;
-  if ((flags & kM_ZERO) != 0) std::memset(item, 0, bytes);
-  owner_add(stats->mts_memalloced, bytes);
+  if (Zero) std::memset(item, 0, cache.uz_size);
+  owner_add(stats->mts_memalloced, cache.uz_size);
   owner_add(stats->mts_numallocs, 1);
-  maybe_fire(cpu, DTMALLOC_PROBE_MALLOC, mtp, stats, bytes, static_cast<int>(slot) - 1);
+  maybe_fire(cpu, DTMALLOC_PROBE_MALLOC, mtp, stats, cache.uz_size, cache.zindx);
   leave(cpu);
   return item;
 }
 
 __attribute__((noinline)) void free_traced(void* addr, malloc_type* mtp) {
   auto* cpu = static_cast<KernCpu*>(curcpu);
-  if (DTM_UNLIKELY(cpu->guard.load(std::memory_order_acquire) != 0))
-    return free_cold<true>(addr, mtp);
+  if (DTM_UNLIKELY(guard_word(cpu) != 0)) return free_cold<true>(addr, mtp);
   const std::size_t page = (reinterpret_cast<std::uintptr_t>(addr) - cpu->arena_base) / kPageSize;
   if (DTM_UNLIKELY(page >= cpu->arena_pages)) return free_cold<true>(addr, mtp);
   uma_cache& cache = cpu->slots[page_slot(cpu, page)];
@@ -133,18 +144,20 @@ __attribute__((always_inline)) inline void* malloc_hot(std::size_t size, malloc_
                                                        int flags) {
   auto* cpu = static_cast<KernCpu*>(curcpu);
   enter(cpu);
-  const std::uint64_t unusual = (static_cast<unsigned>(flags) & kM_ZERO) |
-                                cpu->guard.load(std::memory_order_acquire) |
-                                (Hooks ? probe_ids(mtp) : 0);
+  DTM_PIN(size, mtp, flags);
+  std::uint64_t unusual = (static_cast<unsigned>(flags) & kM_ZERO) | guard_word(cpu);
+  if (Hooks) unusual |= probe_ids(mtp);
+  light_barrier();
   if (DTM_UNLIKELY(unusual != 0))
-    return Hooks ? malloc_traced(size, mtp, flags) : malloc_cold<false>(size, mtp, flags);
+    return Hooks ? malloc_traced<false>(size, mtp, flags) : malloc_cold<false>(size, mtp, flags);
   if (DTM_UNLIKELY(size > KMEM_ZMAX)) return malloc_cold<Hooks>(size, mtp, flags);
-  uma_cache& cache = cpu->slots[cpu->zone_slot[(size + KMEM_ZMASK) >> KMEM_ZSHIFT]];
+  uma_cache& cache = cpu->slot_at(cpu->slot_offset[(size + KMEM_ZMASK) >> KMEM_ZSHIFT]);
   void** top = cache.top;
   if (DTM_UNLIKELY(top == cache.base)) return malloc_cold<Hooks>(size, mtp, flags);
   malloc_type_stats* stats = stats_line(cpu, mtp);
   if (DTM_UNLIKELY((stats->mts_size & cache.mask_bit) == 0))
     return malloc_cold<Hooks>(size, mtp, flags);
+  DTM_PIN(size, mtp, flags);
   void* item = *--top;
   cache.top = top;
   owner_add(cache.uc_allocs, 1);
@@ -158,8 +171,8 @@ template <bool Hooks>
 __attribute__((always_inline)) inline void free_hot(void* addr, malloc_type* mtp) {
   auto* cpu = static_cast<KernCpu*>(curcpu);
   enter(cpu);
-  const std::uint64_t unusual =
-      cpu->guard.load(std::memory_order_acquire) | (Hooks ? probe_ids(mtp) : 0);
+  const std::uint64_t unusual = guard_word(cpu) | (Hooks ? probe_ids(mtp) : 0);
+  light_barrier();
   if (DTM_UNLIKELY(unusual != 0))
     return Hooks ? free_traced(addr, mtp) : free_cold<false>(addr, mtp);
   const std::size_t page = (reinterpret_cast<std::uintptr_t>(addr) - cpu->arena_base) / kPageSize;

@@ -51,7 +51,8 @@ struct alignas(128) uma_cache {
   std::uint64_t uc_allocs = 0;
   std::uint64_t uz_size = 0;
   std::uint64_t mask_bit = 0;  // of mts_size, for malloc zones
-  std::uint64_t spare[2] = {};
+  std::int64_t zindx = -1;     // class index, for malloc zones
+  std::uint64_t spare = 0;
 
   uma_bucket* uc_allocbucket = nullptr;  // ub_cnt is stale while it is here
   uma_bucket* uc_freebucket = nullptr;
