@@ -43,6 +43,19 @@ struct ArgDescription {
   std::string translated;  // empty: the same
 };
 
+// A C structure of the traced program that a provider's argument types name: D programs see its
+// members through args[n]->member. Types are named as in C: "struct malloc_type *", "uint32_t [2]".
+struct TypeMember {
+  std::string name;
+  std::string type;
+  std::uint32_t offset = 0;  // bytes
+};
+struct TypeDescription {
+  std::string tag;  // "malloc_type"
+  std::uint64_t size = 0;
+  std::vector<TypeMember> members;
+};
+
 // dtrace_pops_t.
 class Provider {
  public:
@@ -88,6 +101,10 @@ class Framework {
   // A loaded provider object that lives as long as the framework.
   void keep(std::unique_ptr<Provider> provider);
   void load_standard_providers();  // dtrace: BEGIN END ERROR
+
+  // Makes a structure known to the consumers that open after this; a tag given again is ignored.
+  void add_type(TypeDescription type);
+  std::vector<TypeDescription> types() const;  // in the order of add_type()
 
   // --- probes
   struct ProbeInfo {

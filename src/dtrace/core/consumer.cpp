@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Consumers: from clauses to ECBs, activity, and the passes over the buffers.
+// Counterpart:  dtrace.c (dtrace_ecb_*, dtrace_state_*, dtrace_enabling_match)
+// Locking:      Framework::Impl::mutex in every public function but the passes, which stop one CPU
+//               at a time.
+#include "dtrace/core/consumer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace dtmalloc::dtrace {
+namespace {
+
+// Where consumers' states would lie in a kernel: what arg0 of BEGIN shows.
+constexpr std::uint64_t kCookieBase = 0xfffffe0fff000000;
+
+std::uint32_t align_up(std::uint32_t value, std::uint32_t alignment) {
+  return (value + alignment - 1) & ~(alignment - 1);
+}
+
+// Natural alignment of a datum in a record.
+std::uint32_t datum_alignment(const ValueDesc& desc, std::uint32_t size) {
+  if (desc.by_ref && desc.is_string) return 1;
+  for (std::uint32_t alignment = 8; alignment > 1; alignment /= 2) {
+    if (size % alignment == 0) return alignment;
+  }
+  return 1;
+}
+
+// Lays out a record while an ECB is made.
+class RecordLayout {
+ public:
+  explicit RecordLayout(Ecb& ecb) : ecb_(ecb) {}
+  std::uint32_t place(std::uint32_t size, std::uint32_t alignment) {
+    used_ = align_up(used_, alignment);
+    const std::uint32_t offset = used_;
+    used_ += size;
+    if (alignment == 8) ecb_.alignment = 8;
+    records_ = true;
+    return offset;
+  }
+  void tuple(std::uint32_t size) { tuple_ = std::max(tuple_, size); }
+  void finish(bool empty_body) {
+    used_ = align_up(used_, 4);
+    ecb_.size = records_ || empty_body ? used_ : 0;
+    ecb_.tuple = align_up(used_, 8);
+    ecb_.needed = tuple_ > 0 ? ecb_.tuple + align_up(tuple_, 4) : used_;
+  }
+
+ private:
+  Ecb& ecb_;
+  std::uint32_t used_ = kRecordHeader;
+  std::uint32_t tuple_ = 0;
+  bool records_ = false;
+};
+
+}  // namespace
+
+Consumer::Consumer(Framework::Impl& framework) : framework_(framework) {
+  const std::lock_guard lock(framework_.mutex);
+  cookie_ = kCookieBase + framework_.consumers_made++ * 0x1000;
+  framework_.consumers.push_back(this);
+}
+
+Consumer::~Consumer() {
+  const std::lock_guard lock(framework_.mutex);
+  close();
+  std::erase(framework_.consumers, this);
+}
+
+const Ecb* Consumer::ecb(std::uint32_t epid) const {
+  return epid == 0 || epid > ecbs_.size() ? nullptr : ecbs_[epid - 1].get();
+}
+
+std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& program,
+                                        const Clause& clause,
+                                        const std::vector<AggregationDesc>& aggregations,
+                                        Probe& probe) {
+  auto ecb = std::make_unique<Ecb>();
+  ecb->consumer = this;
+  ecb->probe = &probe;
+  ecb->program = program;
+  if (probe.id == framework_.begin) ecb->role = EcbRole::begin;
+  if (probe.id == framework_.end) ecb->role = EcbRole::end;
+  if (probe.id == framework_.error) ecb->role = EcbRole::error;
+  if (clause.predicate) ecb->predicate = &*clause.predicate;
+  RecordLayout layout(*ecb);
+  const auto recorded_size = [this](const ValueDesc& desc) {
+    return desc.is_string ? config.strsize : desc.size;
+  };
+  const auto store = [&](const Value& value, std::uint32_t index, RecordedAction& recorded) {
+    Step step;
+    step.dif = &value.dif;
+    step.index = index;
+    step.size = recorded_size(value.desc);
+    step.offset = layout.place(step.size, datum_alignment(value.desc, step.size));
+    step.kind = !value.desc.by_ref     ? StepKind::store
+                : value.desc.is_string ? StepKind::store_string
+                                       : StepKind::store_bytes;
+    recorded.fields.push_back({step.offset, step.size, value.desc});
+    ecb->steps.push_back(std::move(step));
+  };
+  const auto store_constant = [&](std::uint64_t constant, std::uint32_t index,
+                                  RecordedAction& recorded) {
+    Step step;
+    step.kind = StepKind::constant;
+    step.constant = constant;
+    step.index = index;
+    step.size = 4;
+    step.offset = layout.place(4, 4);
+    recorded.fields.push_back({step.offset, 4, {}});
+    ecb->steps.push_back(std::move(step));
+  };
+  for (const Action& action : clause.actions) {
+    RecordedAction recorded{&action, {}};
+    std::uint32_t index = action.first_index;
+    switch (action.kind) {
+      case ActionKind::eval:
+        for (const Value& value : action.values) {
+          Step step;
+          step.dif = &value.dif;
+          step.index = index++;
+          ecb->steps.push_back(std::move(step));
+        }
+        break;
+      case ActionKind::trace:
+      case ActionKind::printf:
+        for (const Value& value : action.values) store(value, index++, recorded);
+        if (action.values.empty()) layout.place(0, 1);  // a printf of literal text
+        break;
+      case ActionKind::exit:
+        store(action.values.at(0), index, recorded);
+        ecb->steps.back().kind = StepKind::exit;
+        break;
+      case ActionKind::printa:
+        for (const std::uint32_t id : action.printed) store_constant(id, index++, recorded);
+        break;
+      case ActionKind::clear:
+      case ActionKind::denormalize:
+      case ActionKind::trunc:
+      case ActionKind::normalize:
+        store_constant(action.aggregation, index++, recorded);
+        for (const Value& value : action.values) store(value, index++, recorded);
+        break;
+      case ActionKind::aggregate: {
+        Step step;
+        step.kind = StepKind::aggregate;
+        step.aggregation = AggSpec::of(aggregations.at(action.aggregation - 1));
+        step.index = index;
+        std::uint32_t size = 4;  // the aggregation's id
+        for (const Value& value : action.values) {
+          KeyStep key{&value.dif, value.desc, recorded_size(value.desc)};
+          size = align_up(size, datum_alignment(key.desc, key.size)) + key.size;
+          step.keys.push_back(key);
+        }
+        if (action.argument) step.argument = &action.argument->dif;
+        if (action.increment) step.increment = &action.increment->dif;
+        layout.tuple(align_up(size, 8) + 8);
+        has_aggregations_ = true;
+        ecb->steps.push_back(std::move(step));
+        break;
+      }
+    }
+    if (action.kind != ActionKind::eval && action.kind != ActionKind::aggregate) {
+      ecb->recorded.push_back(std::move(recorded));
+    }
+  }
+  layout.finish(clause.actions.empty());
+  return ecb;
+}
+
+void Consumer::attach(std::unique_ptr<Ecb> ecb, Probe& probe) {
+  ChainEntry entry;
+  entry.callback = [](void* context, ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
+                      std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+    auto& fired = *static_cast<Ecb*>(context);
+    const std::uint64_t arguments[5] = {arg0, arg1, arg2, arg3, arg4};
+    Firing firing;
+    firing.cpu = curcpu;
+    firing.thread = curcpu->thread;
+    firing.arguments = arguments;
+    firing.argument_count = 5;
+    fired.consumer->fire(fired, firing);
+  };
+  entry.context = ecb.get();
+  entry.ecb = ecb.get();
+  entry.consumer = this;
+  ecb->epid = static_cast<std::uint32_t>(ecbs_.size() + 1);
+  ecbs_.push_back(std::move(ecb));
+  probe.entries.push_back(entry);
+}
+
+std::size_t Consumer::add_ecbs(const RetainedProgram& retained, ProbeId after) {
+  std::vector<Probe*> touched;
+  std::size_t pairs = 0;
+  for (const Clause& clause : retained.program->clauses) {
+    const std::vector<ProbeId> ids = after == 0
+                                         ? framework_.match(clause.description)
+                                         : framework_.match_existing(clause.description, after);
+    for (const ProbeId id : ids) {
+      Probe& probe = *framework_.probe(id);
+      attach(make_ecb(retained.program, clause, retained.aggregations, probe), probe);
+      touched.push_back(&probe);
+      ++pairs;
+    }
+  }
+  std::sort(touched.begin(), touched.end(),
+            [](const Probe* a, const Probe* b) { return a->id < b->id; });
+  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  framework_.publish_added(touched);
+  return pairs;
+}
+
+std::size_t Consumer::enable(std::shared_ptr<const Program> program, const ProgramSpace& space) {
+  const std::lock_guard lock(framework_.mutex);
+  RetainedProgram retained{std::move(program), space.aggregations, 0};
+  const std::size_t pairs = add_ecbs(retained, 0);
+  retained.seen = static_cast<ProbeId>(framework_.probes.size());
+  programs_.push_back(std::move(retained));
+  return pairs;
+}
+
+void Consumer::match_new_probes() {
+  const auto last = static_cast<ProbeId>(framework_.probes.size());
+  for (RetainedProgram& retained : programs_) {
+    if (retained.seen == last) continue;
+    const ProbeId after = std::exchange(retained.seen, last);
+    if (after > 0) add_ecbs(retained, after);
+  }
+}
+
+bool Consumer::attach_hidden_error() {
+  Probe* probe = framework_.probe(framework_.error);
+  if (probe == nullptr) return false;
+  auto ecb = std::make_unique<Ecb>();
+  ecb->consumer = this;
+  ecb->probe = probe;
+  ecb->role = EcbRole::hidden_error;
+  RecordLayout layout(*ecb);
+  RecordedAction recorded;
+  for (std::uint64_t argument = 1; argument <= 5; ++argument) {
+    Step step;
+    step.kind = StepKind::argument;
+    step.constant = argument;
+    step.size = 8;
+    step.offset = layout.place(8, 8);
+    recorded.fields.push_back({step.offset, 8, {}});
+    ecb->steps.push_back(std::move(step));
+  }
+  layout.finish(false);
+  ecb->recorded.push_back(std::move(recorded));
+  attach(std::move(ecb), *probe);
+  framework_.publish_added({probe});
+  return true;
+}
+
+ConsumerCpu* Consumer::join(Cpu& cpu) {
+  const std::lock_guard lock(join_mutex_);
+  auto& slot = cpus_[static_cast<std::size_t>(cpu.id)];
+  if (ConsumerCpu* state = slot.load(std::memory_order_relaxed); state != nullptr) return state;
+  auto state = std::make_unique<ConsumerCpu>();
+  if (!state->buffer.reserve(config.bufsize)) return nullptr;
+  if (has_aggregations_ && !state->aggregations.reserve(config.aggsize)) return nullptr;
+  state->locals.resize(local_count_);
+  state->local_bytes.resize(local_count_ * config.strsize);
+  DifState& dif = state->dif;
+  dif.addresses = &framework_.addresses;
+  dif.strsize = config.strsize;
+  dif.globals = globals_.data();
+  dif.global_bytes = global_bytes_.data();
+  dif.global_count = globals_.size();
+  dif.locals = state->locals.data();
+  dif.local_bytes = state->local_bytes.data();
+  dif.local_count = local_count_;
+  dif.random = 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(cpu.id);
+  ConsumerCpu* made = state.get();
+  cpu_states_.push_back(std::move(state));
+  slot.store(made, std::memory_order_release);
+  return made;
+}
+
+int Consumer::go(const ProgramSpace& space, SimThread* thread) {
+  const std::lock_guard lock(framework_.mutex);
+  if (activity() != Activity::inactive) return EBUSY;
+  if (!attach_hidden_error()) return ENXIO;
+  for (const auto& ecb : ecbs_) {
+    // A firing on an empty buffer must fit.
+    if (config.bufsize < ecb->needed || config.bufsize < 8) return ENOSPC;
+  }
+  globals_.assign(space.globals, 0);
+  global_bytes_.assign(std::size_t{space.globals} * config.strsize, std::byte{0});
+  local_count_ = space.locals;
+  const auto join_all = [this] {
+    for (int id = 0; id < framework_.cpus.count(); ++id) {
+      if (join(framework_.cpus.cpu(id)) == nullptr) return false;
+    }
+    return true;
+  };
+  while (!join_all()) {
+    for (auto& slot : cpus_) slot.store(nullptr, std::memory_order_relaxed);
+    cpu_states_.clear();
+    config.bufsize /= 2;
+    config.aggsize /= 2;
+    if (config.bufsize < 4096) return ENOMEM;
+  }
+  activity_.store(Activity::warmup, std::memory_order_release);
+  Cpu& cpu = framework_.cpus.cpu(0);
+  const std::uint64_t arguments[6] = {cookie_, 0, 0, 0, 0, 0};
+  framework_.cpus.run_on_cpu(
+      cpu, [&] { framework_.fire_for(*this, framework_.begin, cpu, thread, arguments); });
+  Activity expected = Activity::warmup;
+  activity_.compare_exchange_strong(expected, Activity::active, std::memory_order_acq_rel);
+  return 0;
+}
+
+void Consumer::stop(SimThread* thread) {
+  const std::lock_guard lock(framework_.mutex);
+  const Activity now = activity();
+  if (now != Activity::active && now != Activity::draining && now != Activity::warmup) return;
+  activity_.store(Activity::draining, std::memory_order_release);
+  framework_.cpus.synchronize();
+  activity_.store(Activity::cooldown, std::memory_order_release);
+  Cpu& cpu = framework_.cpus.cpu(0);
+  const std::uint64_t arguments[6] = {cookie_, 0, 0, 0, 0, 0};
+  framework_.cpus.run_on_cpu(
+      cpu, [&] { framework_.fire_for(*this, framework_.end, cpu, thread, arguments); });
+  activity_.store(Activity::stopped, std::memory_order_release);
+}
+
+void Consumer::close() {
+  const std::lock_guard lock(framework_.mutex);
+  programs_.clear();
+  std::vector<ProbeId> ids;
+  for (const auto& ecb : ecbs_) ids.push_back(ecb->probe->id);
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (ids.empty()) return;
+  framework_.remove(ids, [this](const ChainEntry& entry) { return entry.consumer == this; });
+  ecbs_.clear();
+}
+
+Consumer::Taken Consumer::take_records(int cpu) {
+  Taken taken;
+  ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
+  if (state == nullptr) return taken;
+  framework_.cpus.run_on_cpu(framework_.cpus.cpu(cpu), [&] {
+    taken.records = state->buffer.exchange();
+    taken.time = framework_.cpus.clock().now();
+  });
+  return taken;
+}
+
+std::uint64_t Consumer::take_aggregations(
+    int cpu, const std::function<void(const AggBuffer::Element&)>& function) {
+  ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
+  if (state == nullptr) return 0;
+  std::uint64_t drops = 0;
+  framework_.cpus.run_on_cpu(framework_.cpus.cpu(cpu), [&] {
+    state->aggregations.exchange();
+    drops = state->aggregations.drops;
+  });
+  state->aggregations.visit(function);
+  return drops;
+}
+
+}  // namespace dtmalloc::dtrace

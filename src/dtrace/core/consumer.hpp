@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One consumer's state in the framework: its clauses on probes (ECBs), buffers, aggregations,
+// variables and activity.
+// Counterpart:  dtrace_state_t, dtrace_ecb_t
+// Locking:      Framework::Impl::mutex for ecbs_, programs_ and the activity's changes by the
+//               consumer. A firing reads the activity, its own ECB and the state of its CPU, all
+//               without a lock.
+// Invariants:   ecbs_[epid - 1]->epid == epid. An Ecb does not change once it is on a probe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "dtrace/core/aggregate.hpp"
+#include "dtrace/core/buffer.hpp"
+#include "dtrace/core/framework.hpp"
+#include "dtrace/dif/program.hpp"
+
+namespace dtmalloc::dtrace {
+
+enum class Activity : std::uint8_t { inactive, warmup, active, draining, cooldown, stopped };
+
+// What a firing does for one value, in order.
+enum class StepKind : std::uint8_t {
+  eval,          // run for the side effects
+  store,         // low bytes of the value into the record
+  store_bytes,   // `size` bytes at the value
+  store_string,  // the string at the value, zero-filled
+  constant,      // `constant` into the record
+  argument,      // probe argument number `constant` into the record (the hidden ERROR clause)
+  exit,          // store, and the activity changes
+  aggregate,
+};
+
+struct KeyStep {
+  const VerifiedDif* dif = nullptr;
+  ValueDesc desc;
+  std::uint32_t size = 0;  // at most
+};
+
+struct Step {
+  StepKind kind = StepKind::eval;
+  const VerifiedDif* dif = nullptr;
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;
+  std::uint64_t constant = 0;
+  std::uint32_t index = 1;  // of the action, in run-time errors
+  // aggregate
+  AggSpec aggregation;
+  std::vector<KeyStep> keys;
+  const VerifiedDif* argument = nullptr;
+  const VerifiedDif* increment = nullptr;
+};
+
+// A datum of a record, for the printer.
+struct Field {
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;
+  ValueDesc desc;
+};
+struct RecordedAction {
+  const Action* action = nullptr;
+  std::vector<Field> fields;  // printf: one per value; printa: the aggregation ids; ...
+};
+
+enum class EcbRole : std::uint8_t {
+  normal,
+  begin,
+  end,
+  error,
+  hidden_error,  // the consumer's own: its record becomes the message of a run-time error
+};
+
+// One clause on one probe: an enabled control block.
+struct Ecb {
+  Consumer* consumer = nullptr;
+  const Probe* probe = nullptr;
+  std::uint32_t epid = 0;
+  EcbRole role = EcbRole::normal;
+  std::uint32_t size = 0;       // of the record; 0: nothing is recorded
+  std::uint32_t needed = 0;     // record and tuple
+  std::uint32_t alignment = 4;  // of the record: 4 or 8
+  std::uint32_t tuple = 0;      // where the tuple is built, from the record's start
+  const VerifiedDif* predicate = nullptr;
+  std::vector<Step> steps;
+  std::vector<RecordedAction> recorded;
+  std::shared_ptr<const Program> program;
+};
+
+struct ConsumerConfig {
+  std::size_t bufsize = std::size_t{4} << 20;
+  std::size_t aggsize = std::size_t{4} << 20;
+  std::uint32_t strsize = 256;
+};
+
+// A firing as the clauses of one probe see it.
+struct Firing {
+  Cpu* cpu = nullptr;
+  SimThread* thread = nullptr;
+  const Ecb* ecb = nullptr;
+  const std::uint64_t* arguments = nullptr;
+  std::uint32_t argument_count = 0;
+  bool stamped = false;  // `timestamp` is this clause's
+  std::uint64_t timestamp = 0;
+};
+
+struct ConsumerCpu {
+  PrincipalBuffer buffer;
+  AggBuffer aggregations;
+  DifState dif;
+  std::uint32_t fault_action = 0;  // of the last fault inside an aggregation
+  std::vector<std::uint64_t> locals;
+  std::vector<std::byte> local_bytes;
+};
+
+class Consumer {
+ public:
+  explicit Consumer(Framework::Impl& framework);
+  ~Consumer();  // removes its ECBs
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+
+  ConsumerConfig config;
+
+  // Makes an ECB for every probe that matches a clause; the number of pairs. The program is
+  // retained: probes that appear later are matched too.
+  std::size_t enable(std::shared_ptr<const Program> program, const ProgramSpace& space);
+  // Buffers, the hidden ERROR clause, BEGIN. 0 or an errno. May lower bufsize and aggsize.
+  int go(const ProgramSpace& space, SimThread* thread);
+  // END, once; afterwards nothing fires.
+  void stop(SimThread* thread);
+  void close();  // removes the ECBs
+
+  Activity activity() const { return activity_.load(std::memory_order_acquire); }
+  std::uint64_t cookie() const { return cookie_; }
+  const Ecb* ecb(std::uint32_t epid) const;
+  bool has_programs() const { return !programs_.empty(); }
+  bool has_aggregations() const { return has_aggregations_; }
+  void match_new_probes();
+
+  // --- the consumer's passes
+  struct Taken {
+    PrincipalBuffer::Taken records;
+    std::uint64_t time = 0;  // the clock when the buffer was exchanged
+  };
+  // Exchanges a CPU's principal buffer; the records are valid until the next call for that CPU.
+  Taken take_records(int cpu);
+  // Exchanges a CPU's aggregations and hands them out; returns the drops so far.
+  std::uint64_t take_aggregations(int cpu,
+                                  const std::function<void(const AggBuffer::Element&)>& function);
+  std::uint64_t error_drops() const { return error_drops_.load(std::memory_order_relaxed); }
+
+  // --- probe.cpp
+  void fire(Ecb& ecb, Firing& firing);
+  // The state of a CPU, made when it is not there yet.
+  ConsumerCpu* cpu_state(Cpu& cpu) {
+    ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu.id)].load(std::memory_order_acquire);
+    return __builtin_expect(state != nullptr, 1) ? state : join(cpu);
+  }
+
+ private:
+  struct RetainedProgram {
+    std::shared_ptr<const Program> program;
+    std::vector<AggregationDesc> aggregations;
+    ProbeId seen = 0;  // probes up to this one were matched
+  };
+  std::size_t add_ecbs(const RetainedProgram& program, ProbeId after);
+  std::unique_ptr<Ecb> make_ecb(const std::shared_ptr<const Program>& program, const Clause& clause,
+                                const std::vector<AggregationDesc>& aggregations, Probe& probe);
+  void attach(std::unique_ptr<Ecb> ecb, Probe& probe);
+  bool attach_hidden_error();
+  ConsumerCpu* join(Cpu& cpu);
+  void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
+  bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple);
+
+  Framework::Impl& framework_;
+  std::uint64_t cookie_;
+  std::atomic<Activity> activity_{Activity::inactive};
+  std::vector<std::unique_ptr<Ecb>> ecbs_;
+  std::vector<RetainedProgram> programs_;
+  bool has_aggregations_ = false;
+  std::vector<std::uint64_t> globals_;
+  std::vector<std::byte> global_bytes_;
+  std::size_t local_count_ = 0;
+  std::atomic<std::uint64_t> error_drops_{0};
+  std::mutex join_mutex_;  // never held while another lock is taken or a CPU is waited for
+  std::vector<std::unique_ptr<ConsumerCpu>> cpu_states_;
+  std::array<std::atomic<ConsumerCpu*>, MAXCPU> cpus_{};
+};
+
+}  // namespace dtmalloc::dtrace

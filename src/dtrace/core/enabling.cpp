@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Enablings: C++ callbacks, and the chains that firings read.
+// Counterpart:  dtrace.c (dtrace_ecb_enable, dtrace_ecb_disable, dtrace_enabling_*)
+// Locking:      Framework::Impl::mutex. A chain is immutable once published; the one it replaces is
+//               freed after CpuSet::synchronize(), when no CPU can still be reading it.
+#include <algorithm>
+#include <cstddef>
+#include <new>
+
+#include "dtrace/core/consumer.hpp"
+#include "dtrace/core/framework.hpp"
+
+namespace dtmalloc::dtrace {
+
+Chain* Chain::make(const std::vector<ChainEntry>& entries) {
+  const std::size_t bytes = offsetof(Chain, entries) + entries.size() * sizeof(ChainEntry);
+  auto* chain = static_cast<Chain*>(::operator new(std::max(bytes, sizeof(Chain))));
+  chain->count = static_cast<std::uint32_t>(entries.size());
+  std::uninitialized_copy(entries.begin(), entries.end(), chain->entries);
+  return chain;
+}
+
+void Chain::destroy(const Chain* chain) { ::operator delete(const_cast<Chain*>(chain)); }
+
+// Publishes what `entries` says; the chain that was there.
+const Chain* Framework::Impl::exchange(Probe& probe) {
+  auto& slot = tables.back()->slots[probe.id];
+  const Chain* next = probe.entries.empty() ? nullptr : Chain::make(probe.entries);
+  return slot.exchange(next, std::memory_order_acq_rel);
+}
+
+void Framework::Impl::publish_added(const std::vector<Probe*>& touched) {
+  std::vector<const Chain*> old;
+  for (Probe* probe : touched) {
+    know_arguments(*probe);
+    const Chain* before = exchange(*probe);
+    if (before == nullptr) {
+      ++enabled;
+      probe->provider->ops->enable(probe->id, probe->parg);
+    } else {
+      old.push_back(before);
+    }
+  }
+  if (old.empty()) return;
+  cpus.synchronize();
+  for (const Chain* chain : old) Chain::destroy(chain);
+}
+
+void Framework::Impl::remove(const std::vector<ProbeId>& ids,
+                             const std::function<bool(const ChainEntry&)>& is_gone) {
+  std::vector<const Chain*> old;
+  for (const ProbeId id : ids) {
+    Probe* probe = this->probe(id);
+    if (probe == nullptr) continue;
+    const std::size_t before = probe->entries.size();
+    std::erase_if(probe->entries, is_gone);
+    if (probe->entries.size() == before) continue;
+    old.push_back(exchange(*probe));
+    if (probe->entries.empty()) {
+      --enabled;
+      probe->provider->ops->disable(id, probe->parg);
+    }
+  }
+  cpus.synchronize();
+  for (const Chain* chain : old) Chain::destroy(chain);
+}
+
+bool Framework::Impl::has_retained() const {
+  return std::any_of(consumers.begin(), consumers.end(),
+                     [](const Consumer* consumer) { return consumer->has_programs(); });
+}
+
+void Framework::Impl::match_retained() {
+  for (Consumer* consumer : consumers) consumer->match_new_probes();
+}
+
+Framework::Framework(CpuSet& cpus, AddressMap& addresses)
+    : impl_(std::make_unique<Impl>(*this, cpus, addresses)) {
+  cpus.run_on_each_cpu([this](Cpu& cpu) { cpu.dtrace = impl_.get(); });
+}
+
+Framework::~Framework() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    DTM_CHECK(impl_->consumers.empty(), "a consumer outlives its framework");
+    while (!impl_->callbacks.empty()) disable(impl_->callbacks.begin()->first);
+  }
+  impl_->kept.clear();
+  impl_->cpus.run_on_each_cpu([](Cpu& cpu) { cpu.dtrace = nullptr; });
+}
+
+CpuSet& Framework::cpus() { return impl_->cpus; }
+AddressMap& Framework::addresses() { return impl_->addresses; }
+
+Result<EnablingId> Framework::enable(const ProbeDescription& description, ProbeCallback callback,
+                                     void* context) {
+  const std::lock_guard lock(impl_->mutex);
+  const std::vector<ProbeId> ids = impl_->match(description);
+  if (ids.empty()) {
+    Diagnostic diagnostic;
+    diagnostic.tag = "D_PDESC_ZERO";
+    diagnostic.message =
+        "probe description " + to_string(description) + " does not match any probes";
+    return diagnostic;
+  }
+  const EnablingId enabling = impl_->next_enabling++;
+  std::vector<Probe*> touched;
+  for (const ProbeId id : ids) {
+    Probe* probe = impl_->probe(id);
+    ChainEntry entry;
+    entry.callback = callback;
+    entry.context = context;
+    entry.enabling = enabling;
+    probe->entries.push_back(entry);
+    touched.push_back(probe);
+  }
+  impl_->callbacks[enabling] = {ids};
+  impl_->publish_added(touched);
+  return enabling;
+}
+
+void Framework::disable(EnablingId id) {
+  const std::lock_guard lock(impl_->mutex);
+  const auto found = impl_->callbacks.find(id);
+  if (found == impl_->callbacks.end()) return;
+  const std::vector<ProbeId> ids = std::move(found->second.probes);
+  impl_->callbacks.erase(found);
+  impl_->remove(ids, [id](const ChainEntry& entry) { return entry.enabling == id; });
+}
+
+std::uint32_t Framework::enabled_probes() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->enabled;
+}
+
+}  // namespace dtmalloc::dtrace

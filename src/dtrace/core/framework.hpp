@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The framework's own structures: providers, probes, and the chain of what is enabled on a probe.
+// Counterpart:  dtrace_impl.h
+// Locking:      everything is guarded by `mutex` but for what a firing reads: Cpu::dtrace, `table`,
+//               the table's slots and the chains. Those are replaced, never changed; what was
+//               replaced is freed after CpuSet::synchronize().
+//               `mutex` is recursive because providers are called with it held and call back.
+// Invariants:   probes[id - 1] is probe id; a slot is null exactly when its probe has no entries.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <dtmalloc/dtrace/provider.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace dtmalloc::dtrace {
+
+class Consumer;
+struct Ecb;
+
+struct ProviderEntry {
+  ProviderId id = 0;
+  std::string name;
+  ProviderAttributes attributes{};
+  std::uint32_t privileges = 0;
+  Provider* ops = nullptr;
+  bool invalid = false;  // unregistered
+};
+
+// What happens when the probe fires. A D clause is a callback whose context is its Ecb.
+struct ChainEntry {
+  ProbeCallback callback = nullptr;
+  void* context = nullptr;
+  Ecb* ecb = nullptr;            // null: a C++ callback
+  EnablingId enabling = 0;       // of a C++ callback
+  Consumer* consumer = nullptr;  // of a D clause
+};
+
+// The published, immutable form of Probe::entries.
+struct Chain {
+  std::uint32_t count = 0;
+  ChainEntry entries[1];  // `count` of them
+
+  static Chain* make(const std::vector<ChainEntry>& entries);
+  static void destroy(const Chain* chain);
+};
+
+// A probe name where a D program can read it.
+struct SimulatedString {
+  std::string_view text;
+  std::uint64_t address = 0;
+};
+
+struct Probe {
+  ProbeId id = kNoProbe;
+  ProviderEntry* provider = nullptr;
+  SimulatedString provider_name, module, function, name;
+  int aframes = 0;
+  void* parg = nullptr;
+  std::uint32_t pointer_arguments = 0;  // bit i: arg i is a kernel pointer
+  bool arguments_known = false;         // pointer_arguments is filled
+  std::vector<ChainEntry> entries;
+};
+
+// Probe id -> chain.
+struct ProbeTable {
+  explicit ProbeTable(std::size_t size)
+      : size(size), slots(new std::atomic<const Chain*>[size]()) {}
+  std::size_t size;  // ids below this
+  std::unique_ptr<std::atomic<const Chain*>[]> slots;
+};
+
+// Names interned in blocks that the address map knows, so that their number does not matter there.
+class StringArena {
+ public:
+  explicit StringArena(AddressMap& addresses) : addresses_(addresses) {}
+  ~StringArena();
+  StringArena(const StringArena&) = delete;
+  StringArena& operator=(const StringArena&) = delete;
+  SimulatedString intern(std::string_view text);
+
+ private:
+  static constexpr std::size_t kBlock = std::size_t{64} << 10;
+  AddressMap& addresses_;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::uint64_t block_address_ = 0;
+  std::size_t used_ = kBlock;
+  std::unordered_map<std::string_view, SimulatedString> known_;
+};
+
+struct CallbackEnabling {
+  std::vector<ProbeId> probes;
+};
+
+struct Framework::Impl {
+  Impl(Framework& framework, CpuSet& cpus, AddressMap& addresses);
+  ~Impl();
+
+  Framework& framework;
+  CpuSet& cpus;
+  AddressMap& addresses;
+  std::atomic<const ProbeTable*> table{nullptr};
+
+  mutable std::recursive_mutex mutex;
+  std::vector<std::unique_ptr<ProviderEntry>> providers;
+  std::vector<std::unique_ptr<Probe>> probes;
+  std::vector<std::unique_ptr<const ProbeTable>> tables;  // old ones stay: firings may hold them
+  using Index = std::unordered_map<std::string_view, std::vector<ProbeId>>;
+  Index by_provider, by_module, by_function, by_name;
+  StringArena names;
+  std::map<EnablingId, CallbackEnabling> callbacks;
+  EnablingId next_enabling = 1;
+  std::vector<Consumer*> consumers;
+  std::uint64_t consumers_made = 0;
+  std::vector<TypeDescription> types;
+  std::vector<std::unique_ptr<Provider>> kept;
+  int opens = 0;
+  std::uint32_t enabled = 0;              // probes with entries
+  ProbeId begin = 0, end = 0, error = 0;  // of the provider dtrace
+
+  // --- registry.cpp; with `mutex` held
+  ProviderEntry* provider(ProviderId id);
+  Probe* probe(ProbeId id) {
+    return id == kNoProbe || id > probes.size() ? nullptr : probes[id - 1].get();
+  }
+  // Existing probes after `after` that match, ascending.
+  std::vector<ProbeId> match_existing(const ProbeDescription& description, ProbeId after = 0);
+  std::vector<ProbeId> match(const ProbeDescription& description);
+  void provide_all();
+  void know_arguments(Probe& probe);
+  void grow_table(ProbeId id);
+
+  // --- enabling.cpp; with `mutex` held
+  // Entries were added to these probes: publishes their chains, then tells the providers.
+  void publish_added(const std::vector<Probe*>& touched);
+  // Removes every entry that `is_gone` names from these probes. Afterwards no CPU is inside them.
+  void remove(const std::vector<ProbeId>& ids,
+              const std::function<bool(const ChainEntry&)>& is_gone);
+  bool has_retained() const;
+  void match_retained();
+
+  // --- probe.cpp
+  // Fires a probe of the provider dtrace on `cpu` for one consumer (and for C++ callbacks).
+  // The caller holds the CPU; arguments[0] is the consumer's cookie.
+  void fire_for(Consumer& consumer, ProbeId id, Cpu& cpu, SimThread* thread,
+                const std::uint64_t* arguments);
+
+ private:
+  const Chain* exchange(Probe& probe);
+};
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Firing a probe: the hot side of the framework.
+// Counterpart:  dtrace.c (dtrace_probe)
+// Locking:      runs inside the critical section of the CPU it fires on; takes no lock, allocates
+//               nothing, throws nothing. (The first firing on a CPU that has just joined makes that
+//               CPU's state.)
+#include <algorithm>
+#include <cstring>
+
+#include "dtrace/core/consumer.hpp"
+#include "dtrace/core/framework.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+// A CPU that joined after the framework was made learns of it here.
+[[gnu::cold, gnu::noinline]] Framework::Impl* find_framework(Cpu* cpu) {
+  if (cpu->machine == nullptr) return nullptr;
+  cpu->dtrace = cpu->machine->cpu(0).dtrace;
+  return static_cast<Framework::Impl*>(cpu->dtrace);
+}
+
+// Some text of the consumer's or the thread's, copied to scratch where D can read it.
+std::uint64_t scratch_string(DifState& state, std::string_view text) {
+  const std::size_t length = std::min<std::size_t>(text.size(), state.strsize - 1);
+  const std::size_t start = (state.scratch_used + 7) & ~std::size_t{7};
+  if (start + length + 1 > state.scratch_size) {
+    state.fault = Fault::noscratch;
+    return 0;
+  }
+  std::memcpy(state.scratch + start, text.data(), length);
+  state.scratch[start + length] = std::byte{0};
+  state.scratch_used = start + length + 1;
+  return kScratchBase + start;
+}
+
+std::uint64_t argument(const DifState& state, const Firing& firing, std::uint64_t index) {
+  const Probe& probe = *firing.ecb->probe;
+  if (index >= firing.argument_count) {
+    return probe.provider->ops->getargval(probe.id, probe.parg, static_cast<int>(index));
+  }
+  const std::uint64_t value = firing.arguments[index];
+  if ((probe.pointer_arguments >> index & 1) == 0) return value;
+  return state.addresses->to_simulated(reinterpret_cast<const void*>(value));
+}
+
+std::uint64_t stamp(Firing& firing) {
+  if (!firing.stamped) {
+    firing.stamped = true;
+    firing.timestamp = firing.cpu->machine->clock().now();
+  }
+  return firing.timestamp;
+}
+
+std::uint64_t load_variable(DifState& state, std::uint32_t id, std::uint64_t index) {
+  Firing& firing = *static_cast<Firing*>(state.owner);
+  const Probe& probe = *firing.ecb->probe;
+  switch (id) {
+    case kVarArgs:
+      return argument(state, firing, index);
+    case kVarTimestamp:
+      return stamp(firing);
+    case kVarWalltimestamp:
+      return static_cast<std::uint64_t>(firing.cpu->machine->clock().wall());
+    case kVarVtimestamp:
+      return firing.thread != nullptr ? firing.thread->run_time : 0;
+    case kVarEpid:
+      return firing.ecb->epid;
+    case kVarId:
+      return probe.id;
+    case kVarProbeprov:
+      return probe.provider_name.address;
+    case kVarProbemod:
+      return probe.module.address;
+    case kVarProbefunc:
+      return probe.function.address;
+    case kVarProbename:
+      return probe.name.address;
+    case kVarCpu:
+      return static_cast<std::uint64_t>(firing.cpu->id);
+    case kVarPid:
+      return static_cast<std::uint64_t>(firing.thread != nullptr ? firing.thread->pid : 0);
+    case kVarPpid:
+      return static_cast<std::uint64_t>(firing.thread != nullptr ? firing.thread->ppid : 0);
+    case kVarTid:
+      return static_cast<std::uint64_t>(firing.thread != nullptr ? firing.thread->tid : 0);
+    case kVarUid:
+      return static_cast<std::uint64_t>(firing.thread != nullptr ? firing.thread->uid : 0);
+    case kVarGid:
+      return static_cast<std::uint64_t>(firing.thread != nullptr ? firing.thread->gid : 0);
+    case kVarExecname:
+      return scratch_string(state, firing.thread != nullptr
+                                       ? std::string_view(firing.thread->execname)
+                                       : std::string_view());
+    case kVarStackdepth:
+      return firing.thread != nullptr ? firing.thread->call_sites.size() : 0;
+    case kVarZonename:
+    case kVarExecargs:
+    case kVarJailname:
+      return scratch_string(state, "");
+    case kVarCaller:
+    case kVarUcaller:
+    case kVarUstackdepth:
+    case kVarErrno:
+    case kVarJid:
+      return 0;
+    default:
+      if (id >= kVarArg0 && id <= kVarArg9) return argument(state, firing, id - kVarArg0);
+      state.fault = Fault::illop;
+      return 0;
+  }
+}
+
+// The string at a simulated address, at most `size` bytes of it with its NUL. False: a fault.
+bool copy_string(DifState& state, std::uint64_t address, std::byte* to, std::uint32_t size,
+                 std::uint32_t* length) {
+  std::uint32_t done = 0;
+  while (done < size) {
+    const void* host = nullptr;
+    const std::size_t readable = readable_from(state, address + done, &host);
+    if (readable == 0) {
+      state.fault = Fault::badaddr;
+      state.fault_address = address + done;
+      return false;
+    }
+    const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(readable, size - done));
+    const void* end = std::memchr(host, 0, most);
+    const std::uint32_t count =
+        end == nullptr ? most
+                       : static_cast<std::uint32_t>(static_cast<const std::byte*>(end) -
+                                                    static_cast<const std::byte*>(host)) +
+                             1;
+    std::memcpy(to + done, host, count);
+    done += count;
+    if (end != nullptr) break;
+  }
+  *length = done;
+  return true;
+}
+
+bool copy_bytes(DifState& state, std::uint64_t address, std::byte* to, std::uint32_t size) {
+  std::uint32_t done = 0;
+  while (done < size) {
+    const void* host = nullptr;
+    const std::size_t readable = readable_from(state, address + done, &host);
+    if (readable == 0) {
+      state.fault = Fault::badaddr;
+      state.fault_address = address + done;
+      return false;
+    }
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(readable, size - done));
+    std::memcpy(to + done, host, count);
+    done += count;
+  }
+  return true;
+}
+
+bool may_fire(EcbRole role, Activity activity) {
+  switch (role) {
+    case EcbRole::begin:
+      return activity == Activity::warmup;
+    case EcbRole::end:
+      return activity == Activity::cooldown;
+    case EcbRole::error:
+    case EcbRole::hidden_error:
+      return activity == Activity::warmup || activity == Activity::cooldown;
+    case EcbRole::normal:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Framework::probe_fire(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+                           std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  Cpu* cpu = curcpu;
+  const auto* impl = static_cast<const Impl*>(cpu->dtrace);
+  if (__builtin_expect(impl == nullptr, 0)) {
+    impl = find_framework(cpu);
+    if (impl == nullptr) return;
+  }
+  const ProbeTable* table = impl->table.load(std::memory_order_acquire);
+  if (__builtin_expect(id >= table->size, 0)) return;
+  const Chain* chain = table->slots[id].load(std::memory_order_acquire);
+  if (chain == nullptr) return;
+  const ChainEntry* entry = chain->entries;
+  const ChainEntry* const last = entry + chain->count - 1;
+  for (; entry != last; ++entry) {
+    entry->callback(entry->context, id, arg0, arg1, arg2, arg3, arg4);
+  }
+  entry->callback(entry->context, id, arg0, arg1, arg2, arg3, arg4);
+}
+
+void Framework::Impl::fire_for(Consumer& consumer, ProbeId id, Cpu& cpu, SimThread* thread,
+                               const std::uint64_t* arguments) {
+  const ProbeTable* now = table.load(std::memory_order_acquire);
+  if (id >= now->size) return;
+  const Chain* chain = now->slots[id].load(std::memory_order_acquire);
+  if (chain == nullptr) return;
+  for (std::uint32_t i = 0; i < chain->count; ++i) {
+    const ChainEntry& entry = chain->entries[i];
+    if (entry.ecb == nullptr) {
+      entry.callback(entry.context, id, arguments[0], arguments[1], arguments[2], arguments[3],
+                     arguments[4]);
+    } else if (entry.consumer == &consumer) {
+      Firing firing;
+      firing.cpu = &cpu;
+      firing.thread = thread;
+      firing.arguments = arguments;
+      firing.argument_count = 6;
+      consumer.fire(*entry.ecb, firing);
+    }
+  }
+}
+
+// A run-time error: fires dtrace:::ERROR for this consumer.
+[[gnu::cold, gnu::noinline]] void Consumer::fault(const Ecb& ecb, Firing& firing,
+                                                  ConsumerCpu& state, std::uint32_t action) {
+  if (ecb.role == EcbRole::error || ecb.role == EcbRole::hidden_error) {
+    error_drops_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const DifState& dif = state.dif;
+  const std::uint64_t arguments[6] = {
+      cookie_,
+      ecb.epid,
+      action,
+      static_cast<std::uint64_t>(static_cast<std::int64_t>(dif.fault_offset)),
+      static_cast<std::uint64_t>(dif.fault),
+      dif.fault_address,
+  };
+  framework_.fire_for(*this, framework_.error, *firing.cpu, firing.thread, arguments);
+}
+
+// Builds the key behind the record and adds to its element. False: a fault; state.fault_action says
+// in which action.
+bool Consumer::aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple) {
+  DifState& dif = state.dif;
+  std::uint32_t size = 0;
+  std::uint32_t action = step.index + 1;  // the hidden id comes first
+  for (const KeyStep& key : step.keys) {
+    const std::uint64_t value = run(*key.dif, dif);
+    bool good = dif.fault == Fault::none;
+    if (!key.desc.by_ref) {
+      std::memcpy(tuple + size, &value, key.size);
+      size += key.size;
+    } else if (good && key.desc.is_string) {
+      std::uint32_t length = 0;
+      good = copy_string(dif, value, tuple + size, key.size, &length);
+      size += length;
+    } else if (good) {
+      good = copy_bytes(dif, value, tuple + size, key.size);
+      size += key.size;
+    }
+    if (!good) {
+      state.fault_action = action;
+      return false;
+    }
+    ++action;
+  }
+  std::uint64_t increment = 1;
+  if (step.increment != nullptr) {
+    increment = run(*step.increment, dif);
+    if (dif.fault != Fault::none) {
+      state.fault_action = action;
+      return false;
+    }
+    ++action;
+  }
+  std::uint64_t value = 0;
+  if (step.argument != nullptr) {
+    value = run(*step.argument, dif);
+    if (dif.fault != Fault::none) {
+      state.fault_action = action;
+      return false;
+    }
+  }
+  std::int64_t* data = state.aggregations.find(step.aggregation, tuple, size);
+  if (data != nullptr) {
+    aggregate_value(step.aggregation, data, static_cast<std::int64_t>(value),
+                    static_cast<std::int64_t>(increment));
+  }
+  return true;
+}
+
+void Consumer::fire(Ecb& ecb, Firing& firing) {
+  const Activity now = activity_.load(std::memory_order_acquire);
+  if (__builtin_expect(now != Activity::active, 0)) {
+    if (!may_fire(ecb.role, now)) return;
+  }
+  ConsumerCpu* found = cpu_state(*firing.cpu);
+  if (found == nullptr) return;
+  ConsumerCpu& state = *found;
+  PrincipalBuffer& buffer = state.buffer;
+  const std::size_t start = (buffer.used + ecb.alignment - 1) & ~std::size_t{ecb.alignment - 1};
+  if (start + ecb.needed > buffer.size) {
+    ++buffer.drops;
+    return;
+  }
+  std::byte* record = buffer.active + start;
+  firing.ecb = &ecb;
+  firing.stamped = false;
+  if (ecb.size != 0) stamp(firing);
+  DifState& dif = state.dif;
+  dif.owner = &firing;
+  dif.variable = &load_variable;
+  dif.fault = Fault::none;
+  dif.fault_address = 0;
+  dif.fault_offset = -1;
+  dif.scratch_used = 0;
+  const std::size_t scratch = (start + ecb.needed + 7) & ~std::size_t{7};
+  dif.scratch = buffer.active + scratch;
+  dif.scratch_size = scratch < buffer.size ? buffer.size - scratch : 0;
+  if (ecb.predicate != nullptr) {
+    const std::uint64_t holds = run(*ecb.predicate, dif);
+    if (dif.fault != Fault::none) return fault(ecb, firing, state, 0);
+    if (holds == 0) return;
+  }
+  for (const Step& step : ecb.steps) {
+    std::uint64_t value = step.constant;
+    if (step.dif != nullptr) {
+      value = run(*step.dif, dif);
+      if (dif.fault != Fault::none) return fault(ecb, firing, state, step.index);
+    }
+    std::byte* place = record + step.offset;
+    switch (step.kind) {
+      case StepKind::eval:
+        break;
+      case StepKind::argument:
+        value = firing.arguments[step.constant];
+        [[fallthrough]];
+      case StepKind::constant:
+      case StepKind::store:
+        std::memcpy(place, &value, std::min<std::uint32_t>(step.size, 8));
+        break;
+      case StepKind::store_bytes:
+        if (!copy_bytes(dif, value, place, step.size)) {
+          return fault(ecb, firing, state, step.index);
+        }
+        break;
+      case StepKind::store_string: {
+        std::uint32_t length = 0;
+        if (!copy_string(dif, value, place, step.size, &length)) {
+          return fault(ecb, firing, state, step.index);
+        }
+        std::memset(place + length, 0, step.size - length);
+        break;
+      }
+      case StepKind::exit: {
+        std::memcpy(place, &value, step.size);
+        Activity current = activity_.load(std::memory_order_acquire);
+        if (current == Activity::cooldown) break;
+        do {
+          // Another exit() came first: this clause and its record do not count.
+          if (current != Activity::active && current != Activity::warmup) return;
+        } while (!activity_.compare_exchange_weak(current, Activity::draining,
+                                                  std::memory_order_acq_rel));
+        break;
+      }
+      case StepKind::aggregate:
+        if (!aggregate(step, state, record + ecb.tuple)) {
+          return fault(ecb, firing, state, state.fault_action);
+        }
+        break;
+    }
+  }
+  if (ecb.size == 0) return;
+  std::memset(buffer.active + buffer.used, 0, start - buffer.used);
+  std::memcpy(record, &ecb.epid, 4);
+  std::memcpy(record + 4, &firing.timestamp, 8);
+  buffer.used = start + ecb.size;
+}
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The provider dtmalloc(4): dtmalloc::<type>:malloc and dtmalloc::<type>:free.
+// Counterpart:  sys/cddl/dev/dtmalloc/dtmalloc.c
+// Locking:      the operations run with the framework's lock held. A probe id slot of a type is
+//               written here with a relaxed atomic store while its readers run: they are the
+//               allocator's CPUs, which either see the id or do not yet.
+// Invariants:   probe argument (parg) = &type->ks_mti.mti_probes[0 or 1]; `count_` = slots not 0.
+// Differs:      a type that was unloaded stays in the kernel's graveyard, so a stale probe writes
+//               to memory that nobody reads.
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <dtmalloc/dtrace/provider.hpp>
+#include <dtmalloc/kernel.hpp>
+#include <memory>
+#include <string>
+
+namespace dtmalloc::dtrace {
+namespace {
+
+constexpr Attribute kStable{Stability::stable, Stability::stable, DependencyClass::common};
+constexpr Attribute kPrivate{Stability::private_, Stability::private_, DependencyClass::unknown};
+
+// A type's description as a function name: cut, whitespace -> '_', nothing else changed.
+std::string function_name(const char* shortdesc) {
+  std::string name(shortdesc, strnlen(shortdesc, kFunctionNameLength - 1));
+  for (char& c : name) {
+    if (c == ' ' || (c >= '\t' && c <= '\r')) c = '_';
+  }
+  return name;
+}
+
+class DtmallocProvider : public Provider {
+ public:
+  DtmallocProvider(Framework& framework, Kernel& kernel) : framework_(framework), kernel_(kernel) {}
+  ~DtmallocProvider() override { kernel_.set_malloc_probe(nullptr); }
+
+  void load() {
+    const int error = framework_.register_provider(
+        "dtmalloc", {kStable, kPrivate, kPrivate, kStable, kStable}, DTRACE_PRIV_USER, this, &id_);
+    if (error == 0) kernel_.set_malloc_probe(&Framework::probe_fire);
+  }
+
+  void provide(const ProbeDescription* description) override {
+    if (description != nullptr) return;
+    kernel_.malloc_type_list([this](malloc_type* type) { provide_type(*type); });
+  }
+
+  void enable(ProbeId id, void* parg) override {
+    store(parg, id);
+    if (++count_ == 1) kernel_.set_malloc_probes_enabled(true);
+  }
+
+  void disable(ProbeId, void* parg) override {
+    store(parg, 0);
+    if (--count_ == 0) kernel_.set_malloc_probes_enabled(false);
+  }
+
+  void getargdesc(ProbeId, void*, ArgDescription& description) override {
+    static constexpr const char* kTypes[] = {"struct malloc_type *",
+                                             "struct malloc_type_internal *",
+                                             "struct malloc_type_stats *", "unsigned long", "int"};
+    if (description.index >= 0 && description.index < static_cast<int>(std::size(kTypes))) {
+      description.native = kTypes[description.index];
+    } else {
+      description.index = -1;
+      description.native.clear();
+    }
+  }
+
+ private:
+  static void store(void* parg, std::uint32_t id) {
+    std::atomic_ref<std::uint32_t>(*static_cast<std::uint32_t*>(parg))
+        .store(id, std::memory_order_relaxed);
+  }
+
+  void provide_type(malloc_type& type) {
+    const std::string name = function_name(type.ks_shortdesc);
+    // One look-up stands for both: "free" is never asked for.
+    if (framework_.probe_lookup(id_, nullptr, name.c_str(), "malloc") != kNoProbe) return;
+    std::uint32_t* slots = type.ks_mti.mti_probes;
+    framework_.probe_create(id_, "", name, "malloc", 0, &slots[DTMALLOC_PROBE_MALLOC]);
+    framework_.probe_create(id_, "", name, "free", 0, &slots[DTMALLOC_PROBE_FREE]);
+  }
+
+  Framework& framework_;
+  Kernel& kernel_;
+  ProviderId id_ = 0;
+  std::uint32_t count_ = 0;  // enabled probes
+};
+
+#define DTM_MEMBER(structure, member, type) \
+  TypeMember { #member, type, static_cast < std::uint32_t>(offsetof(structure, member)) }
+
+void describe_types(Framework& framework) {
+  framework.add_type({"malloc_type_stats",
+                      sizeof(malloc_type_stats),
+                      {DTM_MEMBER(malloc_type_stats, mts_memalloced, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, mts_memfreed, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, mts_numallocs, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, mts_numfrees, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, mts_size, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, _mts_reserved1, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, _mts_reserved2, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, _mts_reserved3, "uint64_t")}});
+  framework.add_type({"malloc_type_internal",
+                      sizeof(malloc_type_internal),
+                      {DTM_MEMBER(malloc_type_internal, mti_probes, "uint32_t [2]"),
+                       DTM_MEMBER(malloc_type_internal, mti_zone, "unsigned char"),
+                       DTM_MEMBER(malloc_type_internal, mti_stats, "struct malloc_type_stats *"),
+                       DTM_MEMBER(malloc_type_internal, mti_spare, "unsigned long [8]")}});
+  framework.add_type({"malloc_type",
+                      sizeof(malloc_type),
+                      {DTM_MEMBER(malloc_type, ks_next, "struct malloc_type *"),
+                       DTM_MEMBER(malloc_type, ks_version, "unsigned long"),
+                       DTM_MEMBER(malloc_type, ks_shortdesc, "char *"),
+                       DTM_MEMBER(malloc_type, ks_mti, "struct malloc_type_internal")}});
+}
+
+#undef DTM_MEMBER
+
+}  // namespace
+
+void load_dtmalloc(Framework& framework, Kernel& kernel) {
+  describe_types(framework);
+  auto provider = std::make_unique<DtmallocProvider>(framework, kernel);
+  provider->load();
+  framework.keep(std::move(provider));
+}
+
+}  // namespace dtmalloc::dtrace
