@@ -52,8 +52,11 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // -x name[=value]; the error's message is libdtrace's ("Invalid option name").
+  // -x name=value; an empty value: none was given (`-x quiet`). The error's message is libdtrace's
+  // ("Invalid option name").
   Result<void> set_option(std::string_view name, std::string_view value);
+  // As typed: "bufsize=4k", "quiet", "quiet=" (unset).
+  Result<void> set_option(std::string_view text);
   bool quiet() const;
 
   Result<ProgramId> compile(const ProgramSource& source);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The framework as the compiler's Catalog.
+#include <set>
+
+#include "dtrace/consume/session_impl.hpp"
+
+namespace dtmalloc::dtrace {
+
+FrameworkCatalog::FrameworkCatalog(Framework& framework) : framework_(framework) {
+  const std::vector<TypeDescription> descriptions = framework.types();
+  for (const TypeDescription& description : descriptions) types_.forward_struct(description.tag);
+  for (const TypeDescription& description : descriptions) {
+    std::vector<Member> members;
+    for (const TypeMember& member : description.members) {
+      members.push_back({member.name, member_type(member.type), member.offset});
+    }
+    types_.add_struct(description.tag, description.size, std::move(members));
+  }
+}
+
+// A type as in C, with at most one array dimension at its end.
+TypeId FrameworkCatalog::member_type(const std::string& name) {
+  const std::size_t bracket = name.find('[');
+  std::string element = name.substr(0, bracket);
+  while (!element.empty() && element.back() == ' ') element.pop_back();
+  const TypeId type = types_.find(element);
+  DTM_CHECK(type != kNoType, "a provider describes a member of an unknown type");
+  if (bracket == std::string::npos) return type;
+  return types_.array_of(type, static_cast<std::uint32_t>(std::stoul(name.substr(bracket + 1))));
+}
+
+std::vector<ProbeId> FrameworkCatalog::match(const ProbeDescription& description) {
+  return framework_.match(description);
+}
+
+CatalogProbe FrameworkCatalog::probe(ProbeId id) {
+  const Framework::ProbeInfo info = framework_.probe(id);
+  CatalogProbe probe;
+  if (info.id == kNoProbe) return probe;
+  probe.id = info.id;
+  probe.description = info.description;
+  probe.attributes = info.attributes;
+  for (const ArgDescription& argument : framework_.arguments(id)) {
+    probe.arguments.push_back(argument.native);
+  }
+  return probe;
+}
+
+std::vector<std::string> FrameworkCatalog::function_names() {
+  std::set<std::string> names;
+  for (const Framework::ProbeInfo& probe : framework_.probes()) {
+    if (!probe.description.function.empty()) names.insert(probe.description.function);
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Options: the table of spec/dtrace.md 19, and the three value syntaxes.
+// Differs:      an option whose feature is not modelled is refused, never ignored.
+#include "dtrace/consume/options.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <optional>
+
+namespace dtmalloc::dtrace {
+namespace {
+
+enum class Kind : std::uint8_t {
+  flag,      // boolean or number
+  size,      // bytes
+  rate,      // ns
+  policy,    // bufpolicy
+  resize,    // bufresize
+  encoding,  // encoding
+  ignored,   // accepted: it changes nothing here
+  refused,   // not modelled
+};
+
+struct OptionInfo {
+  std::string_view name;
+  OptionClass option_class;
+  Kind kind;
+  bool command_only = false;  // not from within a D program
+};
+
+constexpr OptionClass kCompile = OptionClass::compile;
+constexpr OptionClass kRuntime = OptionClass::runtime;
+constexpr OptionClass kDynamic = OptionClass::dynamic;
+
+constexpr OptionInfo kOptions[] = {
+    {"aggpercpu", kCompile, Kind::refused},
+    {"amin", kCompile, Kind::refused},
+    {"argref", kCompile, Kind::flag},
+    {"core", kCompile, Kind::refused},
+    {"cpp", kCompile, Kind::refused},
+    {"cpphdrs", kCompile, Kind::refused, true},
+    {"cpppath", kCompile, Kind::refused, true},
+    {"ctypes", kCompile, Kind::refused},
+    {"defaultargs", kCompile, Kind::flag},
+    {"define", kCompile, Kind::refused, true},
+    {"debug", kCompile, Kind::refused},
+    {"droptags", kCompile, Kind::flag},
+    {"dtypes", kCompile, Kind::refused},
+    {"empty", kCompile, Kind::flag},
+    {"encoding", kCompile, Kind::encoding},
+    {"errtags", kCompile, Kind::flag},
+    {"evaltime", kCompile, Kind::refused},
+    {"incdir", kCompile, Kind::refused, true},
+    {"iregs", kCompile, Kind::refused},
+    {"kdefs", kCompile, Kind::refused},
+    {"knodefs", kCompile, Kind::refused},
+    {"late", kCompile, Kind::refused},
+    {"lazyload", kCompile, Kind::refused},
+    {"ldpath", kCompile, Kind::refused, true},
+    {"libdir", kCompile, Kind::refused},
+    {"linkmode", kCompile, Kind::refused},
+    {"linktype", kCompile, Kind::refused},
+    {"nolibs", kCompile, Kind::ignored},
+    {"objcopypath", kCompile, Kind::refused, true},
+    {"pgmax", kCompile, Kind::refused},
+    {"pspec", kCompile, Kind::refused},
+    {"setenv", kCompile, Kind::refused, true},
+    {"stdc", kCompile, Kind::refused, true},
+    {"strip", kCompile, Kind::refused},
+    {"syslibdir", kCompile, Kind::refused},
+    {"tree", kCompile, Kind::refused},
+    {"tregs", kCompile, Kind::refused},
+    {"udefs", kCompile, Kind::refused},
+    {"undef", kCompile, Kind::refused, true},
+    {"unodefs", kCompile, Kind::refused},
+    {"unsetenv", kCompile, Kind::refused, true},
+    {"verbose", kCompile, Kind::refused},
+    {"version", kCompile, Kind::refused},
+    {"zdefs", kCompile, Kind::flag},
+
+    {"aggsize", kRuntime, Kind::size},
+    {"bufpolicy", kRuntime, Kind::policy},
+    {"bufresize", kRuntime, Kind::resize},
+    {"bufsize", kRuntime, Kind::size},
+    {"cleanrate", kRuntime, Kind::refused},
+    {"cpu", kRuntime, Kind::refused},
+    {"destructive", kRuntime, Kind::flag},
+    {"dynvarsize", kRuntime, Kind::refused},
+    {"grabanon", kRuntime, Kind::refused},
+    {"jstackframes", kRuntime, Kind::refused},
+    {"jstackstrsize", kRuntime, Kind::refused},
+    {"nspec", kRuntime, Kind::refused},
+    {"specsize", kRuntime, Kind::refused},
+    {"stackframes", kRuntime, Kind::refused},
+    {"statusrate", kRuntime, Kind::rate},
+    {"strsize", kRuntime, Kind::size},
+    {"temporal", kRuntime, Kind::flag},
+    {"ustackframes", kRuntime, Kind::refused},
+
+    {"agghist", kDynamic, Kind::refused},
+    {"aggpack", kDynamic, Kind::refused},
+    {"aggrate", kDynamic, Kind::rate},
+    {"aggsortkey", kDynamic, Kind::flag},
+    {"aggsortkeypos", kDynamic, Kind::flag},
+    {"aggsortpos", kDynamic, Kind::flag},
+    {"aggsortrev", kDynamic, Kind::flag},
+    {"aggzoom", kDynamic, Kind::refused},
+    {"flowindent", kDynamic, Kind::flag},
+    {"quiet", kDynamic, Kind::flag},
+    {"rawbytes", kDynamic, Kind::flag},
+    {"stackindent", kDynamic, Kind::refused},
+    {"switchrate", kDynamic, Kind::rate},
+};
+
+const OptionInfo* find(std::string_view name) {
+  const auto* end = std::end(kOptions);
+  const auto* found = std::find_if(std::begin(kOptions), end,
+                                   [&](const OptionInfo& option) { return option.name == name; });
+  return found == end ? nullptr : found;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+// Digits of a C integer at the front of `text`; sets what follows. False: no number, or too big.
+bool parse_number(std::string_view text, std::uint64_t* value, std::string_view* rest) {
+  unsigned base = 10;
+  std::size_t at = 0;
+  if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+    base = 16;
+    at = 2;
+  } else if (text.size() > 1 && text[0] == '0' && std::isdigit(text[1]) != 0) {
+    base = 8;
+    at = 1;
+  }
+  const std::size_t first = at;
+  std::uint64_t result = 0;
+  for (; at < text.size(); ++at) {
+    const auto c = static_cast<unsigned char>(text[at]);
+    unsigned digit = 99;
+    if (std::isdigit(c) != 0) digit = c - '0';
+    if (base == 16 && std::isxdigit(c) != 0 && std::isdigit(c) == 0) {
+      digit = static_cast<unsigned>(std::tolower(c)) - 'a' + 10;
+    }
+    if (digit >= base) break;
+    if (result > (std::numeric_limits<std::uint64_t>::max() - digit) / base) return false;
+    result = result * base + digit;
+  }
+  if (at == first) return false;
+  *value = result;
+  *rest = text.substr(at);
+  return true;
+}
+
+// Empty: unset.
+std::optional<std::optional<std::uint64_t>> parse_flag(std::string_view text) {
+  if (text.data() == nullptr) return std::optional<std::uint64_t>(1);
+  if (text.empty()) return std::optional<std::uint64_t>();
+  const std::string word = lower(text);
+  for (const char* yes : {"yes", "enable", "enabled", "true", "on", "set"}) {
+    if (word == yes) return std::optional<std::uint64_t>(1);
+  }
+  for (const char* no : {"no", "disable", "disabled", "false", "off", "unset"}) {
+    if (word == no) return std::optional<std::uint64_t>();
+  }
+  std::uint64_t value = 0;
+  std::string_view rest;
+  if (!parse_number(text, &value, &rest) || !rest.empty()) return std::nullopt;
+  return std::optional<std::uint64_t>(value);
+}
+
+constexpr const char* kInvalidValue = "Invalid value for specified option";
+
+}  // namespace
+
+bool parse_size(std::string_view text, std::uint64_t* value) {
+  std::string_view rest;
+  if (!parse_number(text, value, &rest)) return false;
+  unsigned shift = 0;
+  if (!rest.empty()) {
+    if (rest.size() > 1) return false;
+    switch (std::tolower(static_cast<unsigned char>(rest[0]))) {
+      case 'k':
+        shift = 10;
+        break;
+      case 'm':
+        shift = 20;
+        break;
+      case 'g':
+        shift = 30;
+        break;
+      case 't':
+        shift = 40;
+        break;
+      default:
+        return false;
+    }
+  }
+  if (shift > 0 && *value > (std::numeric_limits<std::uint64_t>::max() >> shift)) return false;
+  *value <<= shift;
+  return true;
+}
+
+bool parse_rate(std::string_view text, std::uint64_t* nanoseconds) {
+  struct Unit {
+    const char* name;
+    std::uint64_t ns;
+  };
+  static constexpr Unit kUnits[] = {
+      {"", 1},
+      {"ns", 1},
+      {"nsec", 1},
+      {"us", 1000},
+      {"usec", 1000},
+      {"ms", 1000000},
+      {"msec", 1000000},
+      {"s", 1000000000},
+      {"sec", 1000000000},
+      {"m", 60000000000},
+      {"min", 60000000000},
+      {"h", 3600000000000},
+      {"hour", 3600000000000},
+      {"d", 86400000000000},
+      {"day", 86400000000000},
+  };
+  std::uint64_t value = 0;
+  std::string_view rest;
+  if (!parse_number(text, &value, &rest)) return false;
+  const std::string suffix = lower(rest);
+  if (suffix == "hz") {
+    if (value == 0) return false;
+    *nanoseconds = 1000000000 / value;
+    return *nanoseconds > 0;
+  }
+  for (const Unit& unit : kUnits) {
+    if (suffix != unit.name) continue;
+    if (value > std::numeric_limits<std::int64_t>::max() / unit.ns) return false;
+    *nanoseconds = value * unit.ns;
+    return true;
+  }
+  return false;
+}
+
+// What the command sets before anything else.
+Options::Options() {
+  values_["bufsize"] = 4u << 20;
+  values_["aggsize"] = 4u << 20;
+  values_["temporal"] = 1;
+}
+
+std::uint64_t Options::get(std::string_view name, std::uint64_t otherwise) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? otherwise : found->second;
+}
+
+std::vector<std::string> Options::names() {
+  std::vector<std::string> result;
+  for (const OptionInfo& option : kOptions) result.emplace_back(option.name);
+  return result;
+}
+
+std::string Options::set(std::string_view name, std::string_view value, bool from_program,
+                         bool tracing_active) {
+  const OptionInfo* option = find(name);
+  if (option == nullptr) return "Invalid option name";
+  if (from_program && option->command_only) {
+    return "Option cannot be used from within a D program";
+  }
+  if (tracing_active && option->option_class != OptionClass::dynamic) {
+    return "Operation illegal when tracing is active";
+  }
+  const bool has_value = value.data() != nullptr && !value.empty();
+  std::uint64_t number = 0;
+  switch (option->kind) {
+    case Kind::flag: {
+      const auto parsed = parse_flag(value);
+      if (!parsed) return kInvalidValue;
+      if (*parsed) {
+        values_[std::string(name)] = **parsed;
+      } else {
+        values_.erase(std::string(name));
+      }
+      return {};
+    }
+    case Kind::size:
+      if (!has_value || !parse_size(value, &number)) return kInvalidValue;
+      if (name == "strsize" && (number == 0 || number > 0xffffffff)) return kInvalidValue;
+      values_[std::string(name)] = number;
+      return {};
+    case Kind::rate:
+      if (!has_value || !parse_rate(value, &number)) return kInvalidValue;
+      values_[std::string(name)] = number;
+      return {};
+    case Kind::policy:
+      if (value == "switch") return {};
+      if (value == "fill" || value == "ring") {
+        return "not modelled: buffer policy " + std::string(value);
+      }
+      return kInvalidValue;
+    case Kind::resize:
+      if (value != "auto" && value != "manual") return kInvalidValue;
+      values_[std::string(name)] = value == "manual";
+      return {};
+    case Kind::encoding:
+      if (value == "ascii") return {};
+      return value == "utf8" ? "not modelled: encoding utf8" : kInvalidValue;
+    case Kind::ignored:
+      return {};
+    case Kind::refused:
+      break;
+  }
+  return "not modelled: option " + std::string(name);
+}
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The options of a consumer: names, kinds, value syntax.
+// Counterpart:  dt_options.c
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtmalloc::dtrace {
+
+enum class OptionClass : std::uint8_t { compile, runtime, dynamic };
+
+class Options {
+ public:
+  Options();
+
+  // -x name=value, or a pragma. `value` without data: none was given. The error's text
+  // ("Invalid option name"), or empty.
+  std::string set(std::string_view name, std::string_view value, bool from_program,
+                  bool tracing_active);
+  // "Unset" is a value of its own: is_set() with 0 is set.
+  bool is_set(std::string_view name) const { return values_.find(name) != values_.end(); }
+  std::uint64_t get(std::string_view name, std::uint64_t otherwise = 0) const;
+  static std::vector<std::string> names();
+
+ private:
+  std::map<std::string, std::uint64_t, std::less<>> values_;
+};
+
+// "4m" -> 4194304, "101hz" -> 9900990 (ns), "yes" -> 1. False: not of this syntax.
+bool parse_size(std::string_view text, std::uint64_t* value);
+bool parse_rate(std::string_view text, std::uint64_t* nanoseconds);
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// printf() and printa() with a format: every conversion of spec/dtrace.md 14.
+// Counterpart:  dt_printf.c
+// Differs:      %a and %A print the address; there are no symbols to name it by.
+#include <locale.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+
+#include "dtrace/consume/format.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+// Flags, width and precision as one C conversion; `length` is what C needs before the letter.
+std::string c_conversion(const Conversion& conversion, int width, int precision, const char* length,
+                         char letter) {
+  std::string text = "%";
+  bool left = conversion.left;
+  if (width < -1) {
+    // A negative '*' means left-justified.
+    left = true;
+    width = -width;
+  }
+  if (left) text += '-';
+  if (conversion.plus) text += '+';
+  if (conversion.space) text += ' ';
+  if (conversion.alternate) text += '#';
+  if (conversion.zero) text += '0';
+  if (conversion.group) text += '\'';
+  if (width > 0) text += std::to_string(width);
+  // Precision 0 is no precision.
+  if (precision > 0) text += "." + std::to_string(precision);
+  text += length;
+  text += letter;
+  return text;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+void append_number(std::string& out, const std::string& conversion, unsigned long long value) {
+  append(out, conversion.c_str(), value);
+}
+void append_double(std::string& out, const std::string& conversion, double value) {
+  append(out, conversion.c_str(), value);
+}
+void append_character(std::string& out, const std::string& conversion, int value) {
+  append(out, conversion.c_str(), value);
+}
+void append_string(std::string& out, const std::string& conversion, const std::string& value) {
+  append(out, conversion.c_str(), value.c_str());
+}
+#pragma GCC diagnostic pop
+
+std::string text_of(std::span<const std::byte> bytes) {
+  const char* text = reinterpret_cast<const char*>(bytes.data());
+  return {text, strnlen(text, bytes.size())};
+}
+
+// Unprintables as C writes them.
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '\0':
+        result += "\\0";
+        break;
+      case '\a':
+        result += "\\a";
+        break;
+      case '\b':
+        result += "\\b";
+        break;
+      case '\f':
+        result += "\\f";
+        break;
+      case '\n':
+        result += "\\n";
+        break;
+      case '\r':
+        result += "\\r";
+        break;
+      case '\t':
+        result += "\\t";
+        break;
+      case '\v':
+        result += "\\v";
+        break;
+      case '\\':
+        result += "\\\\";
+        break;
+      case '"':
+        result += "\\\"";
+        break;
+      default:
+        if (c >= ' ' && c <= '~') {
+          result += c;
+        } else {
+          append(result, "\\%03o", static_cast<unsigned>(static_cast<unsigned char>(c)));
+        }
+        break;
+    }
+  }
+  return result;
+}
+
+// %Y and %T; the names of days and months are C's.
+std::string time_text(std::int64_t nanoseconds, char letter, const TimeFormat& format) {
+  std::int64_t seconds = nanoseconds / 1000000000;
+  if (nanoseconds % 1000000000 < 0) --seconds;
+  const auto when = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  if (format.local) {
+    localtime_r(&when, &parts);
+  } else {
+    gmtime_r(&when, &parts);
+    parts.tm_zone = "UTC";
+  }
+  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
+  char text[128];
+  const std::size_t length =
+      strftime_l(text, sizeof(text), letter == 'Y' ? "%Y %b %e %H:%M:%S" : "%a, %d %b %G %T %Z",
+                 &parts, c_locale);
+  return {text, length};
+}
+
+void print_conversion(std::string& out, const Conversion& conversion, int width, int precision,
+                      const Datum& datum, const TimeFormat& time) {
+  const std::span<const std::byte> bytes = datum.bytes;
+  const auto c = [&](const char* length, char letter) {
+    return c_conversion(conversion, width, precision, length, letter);
+  };
+  switch (conversion.conversion) {
+    case 'd':
+      if (datum.desc.is_signed) {
+        append_number(out, c("ll", 'd'), static_cast<std::uint64_t>(signed_value(bytes)));
+      } else {
+        append_number(out, c("ll", 'u'), unsigned_value(bytes));
+      }
+      break;
+    case 'i':
+      append_number(out, c("ll", 'd'), static_cast<std::uint64_t>(signed_value(bytes)));
+      break;
+    case 'u':
+    case 'o':
+    case 'x':
+    case 'X':
+      append_number(out, c("ll", conversion.conversion), unsigned_value(bytes));
+      break;
+    case 'p':
+      append_number(out, c("ll", 'x'), unsigned_value(bytes));
+      break;
+    case 'a':
+    case 'A': {
+      std::string address;
+      append(address, "0x%llx", static_cast<unsigned long long>(unsigned_value(bytes)));
+      append_string(out, c("", 's'), address);
+      break;
+    }
+    case 'c':
+      append_character(out, c("", 'c'), static_cast<int>(unsigned_value(bytes) & 0xff));
+      break;
+    case 'C': {
+      const char character = static_cast<char>(unsigned_value(bytes));
+      append_string(out, c("", 's'), escaped({&character, 1}));
+      break;
+    }
+    case 's':
+    case 'I':
+      append_string(out, c("", 's'), text_of(bytes));
+      break;
+    case 'S':
+      append_string(out, c("", 's'), escaped(text_of(bytes)));
+      break;
+    case 'Y':
+    case 'T':
+      append_string(out, c("", 's'), time_text(signed_value(bytes), conversion.conversion, time));
+      break;
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'g':
+    case 'G': {
+      double value = 0;
+      if (bytes.size() == sizeof(float)) {
+        float narrow = 0;
+        std::memcpy(&narrow, bytes.data(), sizeof(narrow));
+        value = narrow;
+      } else {
+        std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof(value)));
+      }
+      append_double(out, c("", conversion.conversion), value);
+      break;
+    }
+    default:
+      // A conversion without a printer of its own shows the number.
+      append(out, "0x%llx", static_cast<unsigned long long>(unsigned_value(bytes)));
+      break;
+  }
+}
+
+// %@: the value of an aggregation.
+void print_aggregation_conversion(std::string& out, const Conversion& conversion, int width,
+                                  int precision, const AggTable& table,
+                                  const std::vector<std::int64_t>& data) {
+  if (is_distribution(table.spec.function)) {
+    print_distribution(out, table, data);
+    return;
+  }
+  std::uint64_t value = 0;
+  bool is_signed = true;
+  switch (table.spec.function) {
+    case AggFunction::avg:
+      // Unsigned, unlike in the default layout.
+      value = data[0] == 0 ? 0
+                           : static_cast<std::uint64_t>(data[1]) / table.normal /
+                                 static_cast<std::uint64_t>(data[0]);
+      is_signed = false;
+      break;
+    case AggFunction::stddev:
+      value = stddev_value(data, table.normal);
+      is_signed = false;
+      break;
+    default:
+      value = table.normal > 1
+                  ? static_cast<std::uint64_t>(data[0] / static_cast<std::int64_t>(table.normal))
+                  : static_cast<std::uint64_t>(data[0]);
+      break;
+  }
+  char letter = conversion.conversion;
+  switch (letter) {
+    case 'u':
+    case 'o':
+    case 'x':
+    case 'X':
+      break;
+    case 'p':
+      letter = 'x';
+      break;
+    default:
+      letter = is_signed ? 'd' : 'u';
+      break;
+  }
+  append_number(out, c_conversion(conversion, width, precision, "ll", letter), value);
+}
+
+}  // namespace
+
+void print_format(std::string& out, const Format& format, const std::vector<Datum>& values,
+                  const TimeFormat& time) {
+  std::size_t next = 0;
+  const auto take_int = [&] {
+    return next < values.size() ? static_cast<int>(signed_value(values[next++].bytes)) : 0;
+  };
+  for (const Conversion& conversion : format.conversions) {
+    out += conversion.literal;
+    if (conversion.conversion == 0) continue;
+    if (conversion.conversion == '%') {
+      out += '%';
+      continue;
+    }
+    const int width = conversion.width_arg ? take_int() : conversion.width;
+    const int precision = conversion.precision_arg ? take_int() : conversion.precision;
+    if (next >= values.size()) continue;
+    print_conversion(out, conversion, width, precision, values[next++], time);
+  }
+}
+
+void print_format_row(std::string& out, const Format& format,
+                      const std::vector<const AggTable*>& tables, const AggRow& row,
+                      const TimeFormat& time) {
+  std::size_t next_key = 0;
+  std::size_t next_table = 0;
+  for (const Conversion& conversion : format.conversions) {
+    out += conversion.literal;
+    if (conversion.conversion == 0) continue;
+    if (conversion.conversion == '%' && !conversion.aggregation) {
+      out += '%';
+      continue;
+    }
+    if (conversion.aggregation) {
+      // The last aggregation repeats.
+      const std::size_t at = std::min(next_table++, tables.size() - 1);
+      print_aggregation_conversion(out, conversion, conversion.width, conversion.precision,
+                                   *tables[at], *row.data[at]);
+      continue;
+    }
+    if (next_key >= row.parts.size()) continue;
+    const KeyPart& part = row.parts[next_key++];
+    print_conversion(out, conversion, conversion.width, conversion.precision,
+                     {part.desc, std::as_bytes(std::span(part.bytes))}, time);
+  }
+}
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One record: its prefix, what its actions print, and the consumer's own actions.
+// Counterpart:  dt_consume.c (dt_consume_cpu, dt_flowindent), dt_handle.c
+#include <algorithm>
+#include <cstring>
+
+#include "dtrace/consume/session_impl.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+std::span<const std::byte> bytes_of(const std::byte* record, const Field& field) {
+  return {record + field.offset, field.size};
+}
+
+enum class Flow { none, entry, return_ };
+
+Flow flow_of(std::string_view name) {
+  if (name == "entry" || ends_with(name, "-entry")) return Flow::entry;
+  if (name == "return" || ends_with(name, "-return")) return Flow::return_;
+  return Flow::none;
+}
+
+}  // namespace
+
+void Session::Impl::print_prefix(std::string& text, const Record& record) {
+  const Probe& probe = *record.ecb->probe;
+  const std::string name = std::string(probe.function.text) + ":" + std::string(probe.name.text);
+  if (!options.is_set("flowindent")) {
+    if (quiet()) return;
+    if (!heading_printed) append(text, "%3s %6s %32s\n", "CPU", "ID", "FUNCTION:NAME");
+    heading_printed = true;
+    append(text, "%3d %6d %32s ", record.cpu, static_cast<int>(probe.id), name.c_str());
+    return;
+  }
+  if (!heading_printed) append(text, "%3s %-41s\n", "CPU", "FUNCTION");
+  heading_printed = true;
+  const Flow flow = flow_of(probe.name.text);
+  const bool syscall = probe.provider_name.text == "syscall";
+  const bool same = flow_probe == probe.id && flow_cpu == record.cpu;
+  std::string shown;
+  switch (flow) {
+    case Flow::entry:
+      // Several clauses of one probe in a row indent once.
+      if (same && indent >= 2) indent -= 2;
+      shown =
+          std::string(indent, ' ') + (syscall ? " => " : " -> ") + std::string(probe.function.text);
+      indent += 2;
+      break;
+    case Flow::return_:
+      if (!same) indent = indent >= 2 ? indent - 2 : 0;
+      shown =
+          std::string(indent, ' ') + (syscall ? " <= " : " <- ") + std::string(probe.function.text);
+      break;
+    case Flow::none:
+      shown = std::string(indent, ' ') + " | " + name;
+      break;
+  }
+  flow_probe = probe.id;
+  flow_cpu = record.cpu;
+  append(text, "%3d %-41s ", record.cpu, shown.c_str());
+}
+
+// The record of the hidden ERROR clause.
+void Session::Impl::print_error(const Record& record) {
+  const std::vector<Field>& fields = record.ecb->recorded.at(0).fields;
+  const auto value = [&](std::size_t i) {
+    return unsigned_value(bytes_of(record.bytes, fields.at(i)));
+  };
+  const std::uint64_t epid = value(0);
+  const std::uint64_t action = value(1);
+  const auto offset = static_cast<std::int64_t>(value(2));
+  const auto fault = static_cast<Fault>(value(3));
+  const std::uint64_t address = value(4);
+  const Ecb* failed = consumer.ecb(static_cast<std::uint32_t>(epid));
+  DTM_CHECK(failed != nullptr, "an error of no clause");
+  const Probe& probe = *failed->probe;
+  std::string text;
+  append(text, "error on enabled probe ID %llu (ID %u: %s:%s:%s:%s): %s",
+         static_cast<unsigned long long>(epid), probe.id,
+         std::string(probe.provider_name.text).c_str(), std::string(probe.module.text).c_str(),
+         std::string(probe.function.text).c_str(), std::string(probe.name.text).c_str(),
+         std::string(fault_text(fault)).c_str());
+  if (fault == Fault::badaddr || fault == Fault::badalign || fault == Fault::badstack) {
+    append(text, " (0x%llx)", static_cast<unsigned long long>(address));
+  }
+  if (action == 0) {
+    text += " in predicate";
+  } else {
+    append(text, " in action #%llu", static_cast<unsigned long long>(action));
+  }
+  if (offset >= 0) append(text, " at DIF offset %lld", static_cast<long long>(offset));
+  had_errors = true;
+  message(text);
+}
+
+void Session::Impl::print_aggregations(std::string& text, const Action& action) {
+  std::vector<const AggTable*> tables;
+  for (const std::uint32_t id : action.printed) {
+    if (const AggTable* table = aggregations.table(id); table != nullptr) tables.push_back(table);
+  }
+  if (tables.empty()) return;
+  const std::vector<AggRow> rows = sorted_rows(tables, options, strsize());
+  if (action.format == nullptr) {
+    text += '\n';
+    print_rows(text, tables, rows);
+  } else {
+    for (const AggRow& row : rows) {
+      print_format_row(text, *action.format, tables, row, time_format());
+    }
+  }
+  for (const AggTable* table : tables) {
+    if (!rows.empty()) aggregations.table(table->desc.id)->printed = true;
+  }
+}
+
+void Session::Impl::do_action(std::string& text, const Record& record,
+                              const RecordedAction& recorded) {
+  const Action& action = *recorded.action;
+  const auto field = [&](std::size_t i) { return bytes_of(record.bytes, recorded.fields.at(i)); };
+  switch (action.kind) {
+    case ActionKind::eval:
+    case ActionKind::aggregate:
+      break;
+    case ActionKind::trace:
+      print_traced(text, field(0), quiet(), options.is_set("rawbytes"));
+      break;
+    case ActionKind::printf: {
+      std::vector<Datum> values;
+      for (std::size_t i = 0; i < recorded.fields.size(); ++i) {
+        values.push_back({recorded.fields[i].desc, field(i)});
+      }
+      if (action.format != nullptr) print_format(text, *action.format, values, time_format());
+      break;
+    }
+    case ActionKind::printa:
+      print_aggregations(text, action);
+      break;
+    case ActionKind::exit:
+      exit_status = static_cast<int>(signed_value(field(0)));
+      break;
+    case ActionKind::clear:
+      aggregations.clear(action.aggregation);
+      break;
+    case ActionKind::trunc:
+      aggregations.trunc(action.aggregation,
+                         recorded.fields.size() > 1 ? signed_value(field(1)) : 0);
+      break;
+    case ActionKind::normalize:
+      if (AggTable* table = aggregations.table(action.aggregation); table != nullptr) {
+        const std::uint64_t normal = unsigned_value(field(1));
+        if (normal == 0) {
+          had_errors = true;
+          message("processing aborted: Invalid normalization");
+          break;
+        }
+        table->normal = normal;
+      }
+      break;
+    case ActionKind::denormalize:
+      if (AggTable* table = aggregations.table(action.aggregation); table != nullptr) {
+        table->normal = 1;
+      }
+      break;
+  }
+}
+
+void Session::Impl::print_record(const Record& record) {
+  if (record.ecb->role == EcbRole::hidden_error) {
+    print_error(record);
+    return;
+  }
+  std::string text;
+  print_prefix(text, record);
+  for (const RecordedAction& action : record.ecb->recorded) do_action(text, record, action);
+  if (!quiet()) text += '\n';
+  out(text);
+}
+
+void Session::Impl::print_unprinted() {
+  for (auto& [id, table] : aggregations.tables()) {
+    if (table.printed) continue;
+    std::string text;
+    const std::vector<const AggTable*> tables = {&table};
+    print_rows(text, tables, sorted_rows(tables, options, strsize()));
+    out(text);
+  }
+}
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Session: what libdtrace and the command around it do, in order.
+// Counterpart:  dt_open.c, dt_work.c, dtrace.c (the command)
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "dtrace/consume/session_impl.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+Diagnostic error(std::string tag, std::string message) {
+  Diagnostic diagnostic;
+  diagnostic.tag = std::move(tag);
+  diagnostic.message = std::move(message);
+  return diagnostic;
+}
+
+// The part of an argument that is the description.
+std::string_view description_of(std::string_view text) {
+  return text.substr(0, text.find_first_of("{/;"));
+}
+
+SpecContext spec_context(ProgramSource::Context context) {
+  switch (context) {
+    case ProgramSource::provider:
+      return SpecContext::provider;
+    case ProgramSource::module:
+      return SpecContext::module;
+    case ProgramSource::function:
+      return SpecContext::function;
+    case ProgramSource::probe_name:
+      break;
+  }
+  return SpecContext::name;
+}
+
+std::string size_text(std::size_t bytes) {
+  static constexpr char kUnits[] = {'t', 'g', 'm', 'k'};
+  int shift = 40;
+  for (const char unit : kUnits) {
+    if (bytes != 0 && bytes % (std::size_t{1} << shift) == 0) {
+      return std::to_string(bytes >> shift) + unit;
+    }
+    shift -= 10;
+  }
+  return std::to_string(bytes) + " bytes";
+}
+
+void dump_dif(std::string& text, const char* what, const VerifiedDif& dif) {
+  text += std::string("  ") + what + "\n" + disassemble(dif.object());
+}
+
+}  // namespace
+
+Session::Impl::Impl(Framework& framework, SessionSinks sinks)
+    : framework(framework),
+      sinks(std::move(sinks)),
+      catalog((framework.open(), framework)),
+      consumer(framework.impl()) {
+  space.types = &catalog.types();
+  tracer.execname = "dtrace";
+  tracer.pid = 1000;
+  tracer.tid = 100100;
+}
+
+Session::Impl::~Impl() {
+  if (scheduled) framework.cpus().clock().cancel(callout);
+}
+
+void Session::Impl::out(std::string_view text) const {
+  if (sinks.out && !text.empty()) sinks.out(text);
+}
+
+void Session::Impl::message(std::string_view text) const {
+  if (sinks.err) sinks.err("dtrace: " + std::string(text) + "\n");
+}
+
+Session::Session(Framework& framework, SessionSinks sinks)
+    : impl_(std::make_unique<Impl>(framework, std::move(sinks))) {}
+
+Session::~Session() {
+  Framework& framework = impl_->framework;
+  impl_ = nullptr;
+  framework.close();
+}
+
+Result<void> Session::set_option(std::string_view name, std::string_view value) {
+  return impl_->set_option(name, value.empty() ? std::string_view() : value);
+}
+
+Result<void> Session::set_option(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return impl_->set_option(text, {});
+  return impl_->set_option(text.substr(0, equals), text.substr(equals + 1));
+}
+
+Result<void> Session::Impl::set_option(std::string_view name, std::string_view value) {
+  const std::string failure = options.set(name, value, false, active);
+  if (failure.empty()) return {};
+  Diagnostic diagnostic = error("CLI_OPTION", failure);
+  if (failure == "Invalid option name") {
+    const std::vector<std::string> names = Options::names();
+    diagnostic.near_names = nearest_names(name, names);
+  }
+  return diagnostic;
+}
+
+bool Session::quiet() const { return impl_->quiet(); }
+
+Result<ProgramId> Session::compile(const ProgramSource& source) {
+  CompileInput input;
+  input.text = source.text;
+  if (source.kind == ProgramSource::script) input.file = source.name;
+  input.context = spec_context(source.context);
+  Options& options = impl_->options;
+  input.allow_zero_matches = options.is_set("zdefs");
+  input.allow_empty = options.is_set("empty");
+  input.argref = options.is_set("argref");
+  input.defaultargs = options.is_set("defaultargs");
+  input.strsize = impl_->strsize();
+  input.arguments.push_back(source.kind == ProgramSource::script ? source.name : "dtrace");
+  input.arguments.insert(input.arguments.end(), source.args.begin(), source.args.end());
+  input.set_option = [&](std::string_view name, std::string_view value) {
+    return options.set(name, value.empty() ? std::string_view() : value, true, impl_->active);
+  };
+  auto output = dtrace::compile(input, impl_->catalog, impl_->space);
+  if (!output) {
+    Diagnostic diagnostic = output.error();
+    if (options.is_set("errtags")) {
+      diagnostic.message = "[" + diagnostic.tag + "] " + diagnostic.message;
+    }
+    return diagnostic;
+  }
+  impl_->programs.push_back({source, std::make_shared<const Program>(std::move(output->program)),
+                             std::move(output->parse_dump), std::move(output->type_dump)});
+  return impl_->programs.size() - 1;
+}
+
+Result<std::size_t> Session::enable(ProgramId program) {
+  DTM_CHECK(program < impl_->programs.size(), "no such program");
+  if (impl_->active) return error("D_ENABLE", "Operation illegal when tracing is active");
+  const CompiledProgram& compiled = impl_->programs[program];
+  impl_->consumer.config.strsize = impl_->strsize();
+  const std::size_t pairs = impl_->consumer.enable(compiled.program, impl_->space);
+  impl_->matched += pairs;
+  if (!impl_->quiet()) {
+    const bool script = compiled.source.kind == ProgramSource::script;
+    const std::string name(script ? std::string_view(compiled.source.name)
+                                  : description_of(compiled.source.text));
+    impl_->message(std::string(script ? "script" : "description") + " '" + name + "' matched " +
+                   std::to_string(pairs) + " probe" + (pairs == 1 ? "" : "s"));
+  }
+  return pairs;
+}
+
+Result<void> Session::go() {
+  Impl& impl = *impl_;
+  if (impl.active) return error("D_GO", "Operation illegal when tracing is active");
+  if (impl.matched == 0 && !impl.options.is_set("zdefs")) {
+    return error("D_GO", impl.programs.empty() ? "no probes specified" : "no probes matched");
+  }
+  ConsumerConfig& config = impl.consumer.config;
+  config.bufsize = impl.options.get("bufsize");
+  config.aggsize = impl.options.get("aggsize");
+  const ConsumerConfig wanted = config;
+  impl.aggregations.define(impl.space.aggregations);
+  if (const int failure = impl.consumer.go(impl.space, &impl.tracer); failure != 0) {
+    switch (failure) {
+      case ENOSPC:
+        return error("D_GO", "could not enable tracing: Enabling exceeds size of buffer");
+      case ENOMEM:
+        return error("D_GO", "could not enable tracing: Cannot allocate memory");
+      default:
+        return error("D_GO", "could not enable tracing: Failed to enable probe");
+    }
+  }
+  impl.active = true;
+  if (config.bufsize < wanted.bufsize) {
+    impl.message("buffer size lowered to " + size_text(config.bufsize));
+  }
+  if (config.aggsize < wanted.aggsize && impl.consumer.has_aggregations()) {
+    impl.message("aggregation size lowered to " + size_text(config.aggsize));
+  }
+  if (impl.options.is_set("destructive") && !impl.quiet()) {
+    impl.message("allowing destructive actions");
+  }
+  impl.schedule();
+  impl.pass(false);
+  return {};
+}
+
+void Session::work() {
+  if (impl_->active && !impl_->stopped) impl_->pass(false);
+}
+
+bool Session::done() const { return impl_->stopped; }
+int Session::exit_status() const { return impl_->exit_status; }
+bool Session::had_errors() const { return impl_->had_errors; }
+
+void Session::stop() {
+  if (impl_->active && !impl_->stopped) impl_->finish();
+}
+
+bool Session::list(const ProbeDescription* description) {
+  std::string text;
+  append(text, "%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
+  const auto row = [&](const Framework::ProbeInfo& probe) {
+    append(text, "%5d %10s %17s %33s %s\n", static_cast<int>(probe.id),
+           probe.description.provider.c_str(), probe.description.module.c_str(),
+           probe.description.function.c_str(), probe.description.name.c_str());
+  };
+  bool found = true;
+  if (description == nullptr) {
+    for (const Framework::ProbeInfo& probe : impl_->framework.probes()) row(probe);
+  } else {
+    const std::vector<ProbeId> ids = impl_->framework.match(*description);
+    found = !ids.empty();
+    for (const ProbeId id : ids) row(impl_->framework.probe(id));
+  }
+  impl_->out(text);
+  if (!found) {
+    impl_->message("failed to match " + to_string(*description) + ": No probe matches description");
+  }
+  return found;
+}
+
+std::string Session::dump(ProgramId program, std::string_view stage) const {
+  DTM_CHECK(program < impl_->programs.size(), "no such program");
+  const CompiledProgram& compiled = impl_->programs[program];
+  if (stage == "parse") return compiled.parse_dump;
+  if (stage == "types") return compiled.type_dump;
+  std::string text;
+  for (const Clause& clause : compiled.program->clauses) {
+    text += to_string(clause.description) + "\n";
+    if (stage == "clauses") {
+      append(text, "  %s, %zu actions\n", clause.predicate ? "predicate" : "no predicate",
+             clause.actions.size());
+      continue;
+    }
+    if (clause.predicate) dump_dif(text, "predicate", *clause.predicate);
+    for (const Action& action : clause.actions) {
+      for (const Value& value : action.values) dump_dif(text, "value", value.dif);
+      if (action.argument) dump_dif(text, "argument", action.argument->dif);
+      if (action.increment) dump_dif(text, "increment", action.increment->dif);
+    }
+  }
+  return text;
+}
+
+std::string message_of(const ProgramSource& source, const Diagnostic& diagnostic) {
+  std::string text = "dtrace: ";
+  if (source.kind == ProgramSource::script) {
+    text += "failed to compile script " + source.name + ": ";
+  } else {
+    text += "invalid probe specifier " + source.text + ": ";
+  }
+  std::string_view body = diagnostic.message;
+  if (!body.empty() && body.back() == '\n') body.remove_suffix(1);
+  text += body;
+  text += '\n';
+  if (!diagnostic.source_line.empty() && diagnostic.where.column > 0) {
+    // A tab keeps its place below itself.
+    std::string shown = diagnostic.source_line;
+    std::string caret;
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      const auto c = static_cast<unsigned char>(shown[i]);
+      if (i + 1 < diagnostic.where.column) caret += c == '\t' ? '\t' : ' ';
+      if (c != '\t' && (c < ' ' || c == 0x7f)) shown[i] = '?';
+    }
+    while (caret.size() + 1 < diagnostic.where.column) caret += ' ';
+    caret += '^';
+    const std::size_t rest = shown.size() > caret.size() ? shown.size() - caret.size() : 0;
+    const std::size_t tail = diagnostic.where.length > 1 ? diagnostic.where.length - 1 : 0;
+    caret.append(std::min(rest, tail), '~');
+    text += "    " + shown + "\n    " + caret + "\n";
+  }
+  if (!diagnostic.expected.empty()) text += "    expected " + diagnostic.expected + "\n";
+  if (!diagnostic.near_names.empty()) {
+    text += "    did you mean ";
+    for (std::size_t i = 0; i < diagnostic.near_names.size(); ++i) {
+      if (i > 0) text += i + 1 == diagnostic.near_names.size() ? " or " : ", ";
+      text += diagnostic.near_names[i];
+    }
+    text += "?\n";
+  }
+  return text;
+}
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a Session is made of.
+// Counterpart:  dtrace_hdl_t
+// Locking:      one thread at a time; the framework locks for itself.
+#pragma once
+
+#include <deque>
+#include <dtmalloc/dtrace/session.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dtrace/consume/aggregation.hpp"
+#include "dtrace/consume/format.hpp"
+#include "dtrace/consume/options.hpp"
+#include "dtrace/core/consumer.hpp"
+#include "dtrace/dif/catalog.hpp"
+#include "dtrace/lang/lang.hpp"
+
+namespace dtmalloc::dtrace {
+
+// The world as the compiler sees it: the framework's probes, and the structures that providers
+// described.
+class FrameworkCatalog : public Catalog {
+ public:
+  explicit FrameworkCatalog(Framework& framework);
+  TypeTable& types() override { return types_; }
+  std::vector<ProbeId> match(const ProbeDescription& description) override;
+  CatalogProbe probe(ProbeId id) override;
+  std::vector<std::string> function_names() override;
+
+ private:
+  TypeId member_type(const std::string& name);
+  Framework& framework_;
+  TypeTable types_;
+};
+
+struct CompiledProgram {
+  ProgramSource source;
+  std::shared_ptr<const Program> program;
+  std::string parse_dump, type_dump;
+};
+
+struct Session::Impl {
+  Impl(Framework& framework, SessionSinks sinks);
+  ~Impl();
+
+  Framework& framework;
+  SessionSinks sinks;
+  Options options;
+  FrameworkCatalog catalog;
+  ProgramSpace space;
+  Consumer consumer;
+  std::vector<CompiledProgram> programs;
+  SimThread tracer;  // the thread of the command itself: where BEGIN and END run
+  std::size_t matched = 0;
+
+  // --- tracing
+  bool active = false;
+  bool stopped = false;
+  int exit_status = 0;
+  bool had_errors = false;
+  CalloutId callout = 0;
+  bool scheduled = false;
+  std::uint64_t last_switch = 0, last_aggregation = 0, last_status = 0;
+  bool first_pass = true;
+  AggStore aggregations;
+  std::vector<std::uint64_t> aggregation_drops;  // reported so far, by CPU
+  std::uint64_t error_drops = 0;
+  bool heading_printed = false;
+  std::size_t indent = 0;       // flowindent
+  std::uint32_t flow_epid = 0;  // of the record printed last, on
+  int flow_cpu = -1;
+  std::uint32_t flow_probe = 0;
+
+  // A record out of a buffer. `kept` holds the bytes of one that waits for the next pass.
+  struct Record {
+    std::uint64_t timestamp = 0;
+    int cpu = 0;
+    const Ecb* ecb = nullptr;
+    const std::byte* bytes = nullptr;
+  };
+  struct Waiting {
+    Record record;
+    std::vector<std::byte> bytes;
+  };
+  std::deque<Waiting> waiting;
+
+  Result<void> set_option(std::string_view name, std::string_view value);
+  bool quiet() const { return options.is_set("quiet"); }
+  std::uint32_t strsize() const { return static_cast<std::uint32_t>(options.get("strsize", 256)); }
+  void out(std::string_view text) const;
+  void message(std::string_view text) const;  // "dtrace: " text newline
+  TimeFormat time_format() const { return {framework.cpus().clock().is_real()}; }
+
+  // --- pass.cpp
+  void pass(bool final);
+  void schedule();
+  void finish();  // END, the last pass, the end of the output
+  void take_aggregations();
+  void take_records(bool final);
+  void report_drop(const char* tag, std::uint64_t count, const std::string& text);
+
+  // --- record.cpp
+  void print_record(const Record& record);
+  void print_prefix(std::string& text, const Record& record);
+  void print_error(const Record& record);
+  void do_action(std::string& text, const Record& record, const RecordedAction& action);
+  void print_aggregations(std::string& text, const Action& action);
+  void print_unprinted();
+};
+
+}  // namespace dtmalloc::dtrace
