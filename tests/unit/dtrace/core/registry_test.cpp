@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Providers, probes and matching.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "fake_provider.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+class RegistryTest : public ::testing::Test {
+ protected:
+  RegistryTest() {
+    cpus.set_console([this](std::string_view text) { console += text; });
+  }
+  int add(std::string_view name, ProviderAttributes attributes = kFakeAttributes,
+          std::uint32_t privileges = 0) {
+    const int error =
+        framework.register_provider(name, attributes, privileges, &provider, &provider.id);
+    provider.framework = &framework;
+    return error;
+  }
+  ProbeId create(const char* module, const char* function, const char* name) {
+    return framework.probe_create(provider.id, module, function, name, 0, nullptr);
+  }
+  using Ids = std::vector<ProbeId>;
+
+  std::string console;
+  CpuSet cpus{SmpConfig{.count = 2}};
+  AddressMap addresses;
+  FakeProvider provider;
+  Framework framework{cpus, addresses};
+};
+
+// REQ: DTRACE-01
+TEST_F(RegistryTest, NumbersProbesFromOneInOrder) {
+  framework.load_standard_providers();
+  ASSERT_EQ(add("fake"), 0);
+  EXPECT_EQ(create("m", "f", "n"), 4u);
+  EXPECT_EQ(create("m", "f", "n2"), 5u);
+  EXPECT_EQ(to_string(framework.probe(1).description), "dtrace:::BEGIN");
+  EXPECT_EQ(to_string(framework.probe(2).description), "dtrace:::END");
+  EXPECT_EQ(to_string(framework.probe(3).description), "dtrace:::ERROR");
+  EXPECT_EQ(framework.probe(6).id, kNoProbe);
+  EXPECT_EQ(framework.probes().size(), 5u);
+}
+
+// REQ: DTRACE-02
+TEST_F(RegistryTest, RefusesWhatTheKernelRefuses) {
+  const Attribute bad_class{Stability::stable, Stability::stable, static_cast<DependencyClass>(6)};
+  const Attribute bad_name{static_cast<Stability>(8), Stability::stable, DependencyClass::common};
+  ProviderAttributes attributes = kFakeAttributes;
+  EXPECT_EQ(add(""), EINVAL);
+  EXPECT_EQ(add("1st"), EINVAL);
+  EXPECT_EQ(add("a:b"), EINVAL);
+  EXPECT_EQ(add("a b"), EINVAL);
+  attributes.args = bad_class;
+  EXPECT_EQ(add("a", attributes), EINVAL);
+  attributes = kFakeAttributes;
+  attributes.module = bad_name;
+  EXPECT_EQ(add("a", attributes), EINVAL);
+  EXPECT_EQ(add("a", kFakeAttributes, 0x20), EINVAL);
+  EXPECT_EQ(add("a", kFakeAttributes, DTRACE_PRIV_KERNEL | DTRACE_PRIV_USER), EINVAL);
+  ProviderId id = 0;
+  EXPECT_EQ(framework.register_provider("a", kFakeAttributes, 0, nullptr, &id), EINVAL);
+  EXPECT_EQ(framework.register_provider("a", kFakeAttributes, 0, &provider, nullptr), EINVAL);
+  EXPECT_NE(console.find("'1st'"), std::string::npos) << console;
+  for (const char* good : {"a", "_a", "-a", ".a", "a1`b-c.d"}) EXPECT_EQ(add(good), 0) << good;
+  EXPECT_EQ(add("a", kFakeAttributes, DTRACE_PRIV_USER), 0);
+}
+
+// REQ: DTRACE-03
+TEST_F(RegistryTest, MatchesExactGlobAndEmptyFields) {
+  framework.load_standard_providers();
+  ASSERT_EQ(add("fake"), 0);
+  const ProbeId read = create("vfs", "read", "entry");
+  const ProbeId read_return = create("vfs", "read", "return");
+  const ProbeId readv = create("vfs", "readv", "entry");
+  const ProbeId other = create("net", "send", "entry");
+  EXPECT_EQ(framework.match({"", "", "read", "", 0}), (Ids{read, read_return}));
+  EXPECT_EQ(framework.match({"fake", "vfs", "read", "entry", 0}), (Ids{read}));
+  EXPECT_EQ(framework.match({"fake", "", "", "entry", 0}), (Ids{read, readv, other}));
+  EXPECT_EQ(framework.match({"", "", "read*", "entry", 0}), (Ids{read, readv}));
+  EXPECT_EQ(framework.match({"", "", "rea?v", "", 0}), (Ids{readv}));
+  EXPECT_EQ(framework.match({"", "[!v]*", "", "", 0}), (Ids{other}));
+  EXPECT_EQ(framework.match({"", "", "READ", "", 0}), Ids{});
+  EXPECT_EQ(framework.match({"", "", "", "", read}), (Ids{read}));
+  EXPECT_EQ(framework.match({"", "", "", "", 99}), Ids{});
+}
+
+// REQ: DTRACE-04
+TEST_F(RegistryTest, AllEmptyDescriptionMatchesOnlyProbesOfFunctions) {
+  framework.load_standard_providers();
+  ASSERT_EQ(add("fake"), 0);
+  const ProbeId with = create("m", "f", "n");
+  create("m", "", "n");
+  EXPECT_EQ(framework.match({}), (Ids{with}));
+}
+
+// REQ: DTRACE-05
+TEST_F(RegistryTest, AsksProvidersToCreateWhatNothingMatches) {
+  ASSERT_EQ(add("fake"), 0);
+  provider.on_demand = "tick-37ms";
+  EXPECT_EQ(framework.match({"", "", "", "tick-37*", 0}), Ids{});
+  EXPECT_TRUE(provider.asked.empty());  // a glob never creates
+  EXPECT_EQ(framework.match({"", "", "", "tick-37ms", 0}), (Ids{1}));
+  EXPECT_EQ(provider.asked, (std::vector<std::string>{":::tick-37ms"}));
+  EXPECT_EQ(framework.match({"", "", "", "tick-37ms", 0}), (Ids{1}));
+  EXPECT_EQ(provider.asked.size(), 1u);
+}
+
+TEST_F(RegistryTest, LooksUpOneProvidersProbesByExactNames) {
+  ASSERT_EQ(add("one"), 0);
+  const ProbeId first = create("m", "f", "n");
+  const ProviderId one = provider.id;
+  ASSERT_EQ(add("two"), 0);
+  const ProbeId second = create("m", "f", "n");
+  EXPECT_EQ(framework.probe_lookup(one, nullptr, "f", "n"), first);
+  EXPECT_EQ(framework.probe_lookup(provider.id, "m", nullptr, nullptr), second);
+  EXPECT_EQ(framework.probe_lookup(one, nullptr, "f*", nullptr), kNoProbe);
+  EXPECT_EQ(framework.probe_lookup(99, nullptr, nullptr, nullptr), kNoProbe);
+}
+
+TEST_F(RegistryTest, HandsOutProbeArgumentToItsProviderOnly) {
+  ASSERT_EQ(add("one"), 0);
+  int parg = 0;
+  const ProbeId id = framework.probe_create(provider.id, "", "f", "n", 0, &parg);
+  EXPECT_EQ(framework.probe_arg(provider.id, id), &parg);
+  EXPECT_EQ(framework.probe_arg(provider.id + 1, id), nullptr);
+}
+
+// REQ: DTRACE-06
+TEST_F(RegistryTest, UnregistersOnlyWithoutConsumersAndEnablings) {
+  ASSERT_EQ(add("fake"), 0);
+  create("m", "f", "n");
+  auto enabling = framework.enable(
+      {"fake", "", "", "", 0}, [](auto...) {}, nullptr);
+  ASSERT_TRUE(enabling);
+  EXPECT_EQ(framework.unregister_provider(provider.id), EBUSY);
+  framework.disable(*enabling);
+  framework.open();
+  EXPECT_EQ(framework.unregister_provider(provider.id), EBUSY);
+  framework.close();
+  EXPECT_EQ(framework.unregister_provider(provider.id), 0);
+  EXPECT_EQ(provider.log.back(), "destroy 1");
+  EXPECT_TRUE(framework.match({"", "", "f", "", 0}).empty());
+  EXPECT_TRUE(framework.probes().empty());
+  EXPECT_EQ(framework.unregister_provider(provider.id), EINVAL);
+}
+
+TEST_F(RegistryTest, OpenAsksForAllProbes) {
+  ASSERT_EQ(add("fake"), 0);
+  EXPECT_EQ(provider.provided, 0);  // no retained enabling: not at registration
+  framework.open();
+  framework.open();
+  EXPECT_EQ(provider.provided, 2);
+  framework.close();
+  framework.close();
+}
+
+TEST_F(RegistryTest, CutsNamesAtTheirSizes) {
+  ASSERT_EQ(add("fake"), 0);
+  const std::string text(300, 'x');
+  const ProbeId id = create(text.c_str(), text.c_str(), text.c_str());
+  const ProbeDescription description = framework.probe(id).description;
+  EXPECT_EQ(description.module.size(), 63u);
+  EXPECT_EQ(description.function.size(), 191u);
+  EXPECT_EQ(description.name.size(), 63u);
+}
+
+TEST_F(RegistryTest, DescribesArgumentsUntilThereIsNone) {
+  ASSERT_EQ(add("fake"), 0);
+  provider.types = {"struct x *", "int"};
+  const auto arguments = framework.arguments(create("m", "f", "n"));
+  ASSERT_EQ(arguments.size(), 2u);
+  EXPECT_EQ(arguments[0].native, "struct x *");
+  EXPECT_EQ(arguments[1].native, "int");
+}
+
+// Ten thousand probes, each enabled by its own exact description, in well under a second.
+TEST_F(RegistryTest, EnablesTenThousandProbesQuickly) {
+  ASSERT_EQ(add("fake"), 0);
+  constexpr int kProbes = 10000;
+  for (int i = 0; i < kProbes; ++i) {
+    create("m", ("function" + std::to_string(i)).c_str(), "entry");
+  }
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kProbes; ++i) {
+    auto enabling = framework.enable(
+        {"fake", "", "function" + std::to_string(i), "entry", 0}, [](auto...) {}, nullptr);
+    ASSERT_TRUE(enabling);
+  }
+  EXPECT_EQ(framework.enabled_probes(), static_cast<std::uint32_t>(kProbes));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(took.count(), 5.0);
+}
+
+}  // namespace
+}  // namespace dtmalloc::dtrace
