@@ -2,7 +2,7 @@
 // The provider dtmalloc(4): dtmalloc::<type>:malloc and dtmalloc::<type>:free.
 // Counterpart:  sys/cddl/dev/dtmalloc/dtmalloc.c
 // Locking:      the operations run with the framework's lock held. A probe id slot of a type is
-//               written here with a relaxed atomic store while its readers run: they are the
+//               written here with a release store while its readers run: they are the
 //               allocator's CPUs, which either see the id or do not yet.
 // Invariants:   probe argument (parg) = &type->ks_mti.mti_probes[0 or 1]; `count_` = slots not 0.
 // Differs:      a type that was unloaded stays in the kernel's graveyard, so a stale probe writes
@@ -71,7 +71,7 @@ class DtmallocProvider : public Provider {
  private:
   static void store(void* parg, std::uint32_t id) {
     std::atomic_ref<std::uint32_t>(*static_cast<std::uint32_t*>(parg))
-        .store(id, std::memory_order_relaxed);
+        .store(id, std::memory_order_release);
   }
 
   void provide_type(malloc_type& type) {
