@@ -50,6 +50,7 @@ struct AggregationDesc {
   std::int32_t base = 0, limit = 0;  // lquantize
   std::uint16_t step = 1;
   std::uint16_t factor = 0, low = 0, high = 0, nsteps = 0;  // llquantize
+  std::uint32_t line = 0;                                   // of its first use
 };
 
 // A value that a statement computes.
@@ -73,8 +74,8 @@ enum class ActionKind : std::uint8_t {
 
 struct Action {
   ActionKind kind = ActionKind::eval;
-  // trace, exit: one; printf: one per '*' and conversion, in order; aggregate: the keys;
-  // trunc, normalize: the number.
+  // eval, trace, exit: one; printf: one per '*' and conversion, in order; aggregate: the keys;
+  // trunc (may be absent), normalize: the number.
   std::vector<Value> values;
   std::optional<Value> argument;         // aggregate: the value; absent for count()
   std::optional<Value> increment;        // quantize family

@@ -26,7 +26,11 @@ struct CompileInput {
   bool defaultargs = false;         // -x defaultargs
   std::uint32_t strsize = 256;
   std::vector<std::string> arguments;  // $0 $1 ...
-  // #pragma D option name[=value]; the text of the error if it is refused, or empty.
+  // $pid, $uid ...: those that have no value here are D_MACRO_UNDEF.
+  std::vector<std::pair<std::string, std::int64_t>> macros;
+  bool dumps = true;  // fill parse_dump and type_dump
+  // #pragma D option name[=value]; the text of the error if it is refused, or empty. Without a '='
+  // value.data() is null.
   std::function<std::string(std::string_view, std::string_view)> set_option;
 };
 

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Tokens, the syntax tree, and the errors of every stage.
+// Counterpart:  dt_parser.h
+// Invariants:   a tree is never deeper than kMaxDepth, so recursion over it is safe. Sema writes
+//               only the fields under "sema" and may run again on the same tree.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <dtmalloc/sys/error.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dtrace/lang/lang.hpp"
+
+namespace dtmalloc::dtrace {
+
+inline constexpr std::uint32_t kMaxDepth = 1000;
+
+// Where in a clause a place lies: what a command-line error's position says.
+enum class Region : std::uint8_t { none, predicate, actions };
+struct Place {
+  std::uint32_t offset = 0;
+  std::uint32_t length = 1;
+  std::uint32_t line = 1;  // as control lines count
+  Region region = Region::none;
+};
+
+// Thrown inside the compiler only; compile() turns it into a result.
+struct CompileError {
+  Diagnostic diagnostic;
+};
+
+// The text being compiled; makes errors with their place.
+class SourceText {
+ public:
+  explicit SourceText(const CompileInput& input) : text_(input.text), file_(input.file) {}
+  std::string_view text() const { return text_; }
+  bool is_file() const { return !file_.empty(); }
+  Diagnostic diagnostic(std::string_view tag, const Place& place, std::string message) const;
+  [[noreturn]] void fail(std::string_view tag, const Place& place, std::string message) const;
+  SourceLocation location(const Place& place) const;
+
+ private:
+  std::string_view text_;
+  std::string file_;
+};
+
+#define DTM_D_OPERATORS(X)                                                                       \
+  X(none, "")                                                                                    \
+  X(comma, ",")                                                                                  \
+  X(assign, "=")                                                                                 \
+  X(add_assign, "+=") X(sub_assign, "-=") X(mul_assign, "*=") X(div_assign, "/=")                \
+      X(mod_assign, "%=") X(and_assign, "&=") X(xor_assign, "^=") X(or_assign, "|=")             \
+          X(shl_assign, "<<=") X(shr_assign, ">>=") X(question, "?:") X(lor, "||") X(lxor, "^^") \
+              X(land, "&&") X(bor, "|") X(bxor, "^") X(band, "&") X(eq, "==") X(ne, "!=")        \
+                  X(lt, "<") X(le, "<=") X(gt, ">") X(ge, ">=") X(shl, "<<") X(shr, ">>")        \
+                      X(add, "+") X(sub, "-") X(mul, "*") X(div, "/") X(mod, "%") X(lnot, "!")   \
+                          X(bnot, "~") X(inc, "++") X(dec, "--") X(pos, "+") X(neg, "-")         \
+                              X(deref, "*") X(addrof, "&") X(stringof_, "stringof")              \
+                                  X(sizeof_, "sizeof") X(dot, ".") X(arrow, "->") X(index, "[")
+enum class Op : std::uint8_t {
+#define DTM_X(name, text) name,
+  DTM_D_OPERATORS(DTM_X)
+#undef DTM_X
+};
+std::string_view op_text(Op op);
+// The arithmetic behind a compound assignment; none for "=".
+Op op_of_assignment(Op op);
+
+enum class Tok : std::uint8_t {
+  end,
+  description,  // text: as written
+  integer,      // value, type
+  string,       // text: the characters
+  identifier,   // text
+  keyword,      // text
+  aggregation,  // text: the name, "_" for @
+  op,           // op
+  lparen,
+  rparen,
+  lbracket,
+  rbracket,
+  lbrace,
+  rbrace,
+  semicolon,
+  colon,
+  question,
+  predicate,      // the '/' that opens
+  end_predicate,  // the '/' that closes
+  other,          // no token of D
+};
+
+struct Token {
+  Tok kind = Tok::end;
+  Op op = Op::none;
+  Place place;
+  std::string text;
+  std::uint64_t value = 0;
+  TypeId type = kNoType;
+};
+std::string dump(const Token& token);
+
+enum class NodeKind : std::uint8_t {
+  integer,
+  string,
+  identifier,
+  local,        // this->text
+  aggregation,  // @text[children]
+  unary,
+  postfix,
+  binary,
+  assign,
+  conditional,
+  call,       // children[0] is the function
+  index,      // children[0] [ children[1..] ]
+  member,     // children[0] op text
+  cast,       // (declared) children[0]
+  type_size,  // sizeof (declared)
+  offset_of,  // offsetof (declared, text)
+};
+
+struct Node {
+  NodeKind kind = NodeKind::integer;
+  Op op = Op::none;
+  Place place;
+  std::string text;
+  std::uint64_t literal = 0;
+  TypeId declared = kNoType;  // constants, casts, sizeof
+  std::vector<Node*> children;
+  std::uint32_t depth = 1;
+
+  // --- sema
+  TypeId type = kNoType;
+  bool constant = false;  // `value` is the whole meaning
+  std::uint64_t value = 0;
+  bool lvalue = false;
+  bool writable = false;       // an lvalue that may be assigned
+  bool writes_target = false;  // a pointer through which scratch may be stored
+  bool null = false;           // the constant 0 or NULL
+  std::uint32_t id = 0;        // variable, subroutine, aggregation
+  Scope scope = Scope::global;
+  std::uint32_t offset = 0;  // member
+};
+
+struct AstDescription {
+  ProbeDescription description;
+  Place place;
+};
+
+struct AstClause {
+  std::vector<AstDescription> descriptions;
+  Node* predicate = nullptr;
+  std::vector<Node*> statements;
+  Place place;
+};
+
+struct Ast {
+  std::deque<Node> nodes;
+  std::vector<AstClause> clauses;
+};
+std::string dump(const Node& node, const TypeTable* types);  // with types once sema ran
+std::string dump(const AstClause& clause, const TypeTable* types);
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The stages in order, clause by clause.
+// Counterpart:  dt_cc.c (dt_compile)
+// Invariants:   a compile that fails leaves the ProgramSpace as it was.
+#include <fmt/format.h>
+
+#include "dtrace/lang/lang_int.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+class Compiler {
+ public:
+  Compiler(const CompileInput& input, Catalog& catalog, ProgramSpace& space)
+      : input_(input), catalog_(catalog), space_(space), source_(input), symbols_(space) {}
+
+  CompileOutput run() {
+    Lexer lexer(input_, source_, *space_.types);
+    Ast ast = parse(input_, source_, lexer, *space_.types);
+    check_last_argument(lexer);
+    CompileOutput output;
+    if (input_.dumps) {
+      for (const AstClause& clause : ast.clauses) output.parse_dump += dump(clause, nullptr);
+    }
+    if (ast.clauses.empty() && !input_.allow_empty) {
+      Place end;
+      end.offset = static_cast<std::uint32_t>(input_.text.size());
+      end.line = lexer.next().place.line;
+      source_.fail("D_EMPTY", end, "empty D program translation unit");
+    }
+    for (AstClause& clause : ast.clauses) {
+      for (const AstDescription& description : clause.descriptions) {
+        output.program.clauses.push_back(one_clause(clause, description));
+      }
+      if (input_.dumps) output.type_dump += dump(clause, space_.types);
+    }
+    return output;
+  }
+
+ private:
+  void check_last_argument(const Lexer& lexer) const {
+    const std::size_t count = input_.arguments.size();
+    if (count < 2 || input_.argref || lexer.referenced_arguments().contains(count - 1)) return;
+    source_.fail("D_MACRO_UNUSED", Place{},
+                 fmt::format("extraneous argument '{}' (${} is not referenced)",
+                             input_.arguments.back(), count - 1));
+  }
+
+  // The probes that a description matches, asked for once per description.
+  const ClauseContext& context(const AstDescription& wanted) {
+    const ProbeDescription& description = wanted.description;
+    const std::string key =
+        description.id != kNoProbe ? fmt::format("#{}", description.id) : to_string(description);
+    if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second;
+    ClauseContext context;
+    context.description = description;
+    if (description.id != kNoProbe) {
+      context.probe = catalog_.probe(description.id);
+      context.matches = 1;
+      if (context.probe.id == kNoProbe) {
+        source_.fail(
+            "D_PDESC_INVAL", wanted.place,
+            fmt::format("invalid probe identifier {}: Unknown probe identifier", description.id));
+      }
+    } else {
+      const std::vector<ProbeId> ids = catalog_.match(description);
+      context.matches = ids.size();
+      if (ids.empty() && !input_.allow_zero_matches) no_match(wanted);
+      if (!ids.empty()) context.probe = catalog_.probe(ids.front());
+    }
+    return contexts_.emplace(key, std::move(context)).first->second;
+  }
+
+  [[noreturn]] void no_match(const AstDescription& wanted) {
+    Diagnostic diagnostic =
+        source_.diagnostic("D_PDESC_ZERO", wanted.place,
+                           fmt::format("probe description {} does not match any probes",
+                                       to_string(wanted.description)));
+    const std::string& function = wanted.description.function;
+    if (!function.empty() && !is_glob(function)) {
+      diagnostic.near_names = nearest_names(function, catalog_.function_names());
+    }
+    throw CompileError{std::move(diagnostic)};
+  }
+
+  Clause one_clause(AstClause& ast, const AstDescription& description) {
+    const ClauseContext& where = context(description);
+    Sema sema(input_, source_, space_, symbols_, where);
+    Clause clause;
+    clause.description = description.description;
+    clause.where = source_.location(description.place);
+    clause.empty_body = ast.statements.empty();
+    std::uint32_t next = 1;
+    for (Node* statement : ast.statements) {
+      Action action = sema.statement(*statement);
+      action.first_index = next;
+      next += actions_of(action);
+      clause.actions.push_back(std::move(action));
+    }
+    if (ast.predicate != nullptr) {
+      sema.predicate(*ast.predicate);
+      clause.predicate = sema.value(*ast.predicate).dif;
+    }
+    return clause;
+  }
+
+  // How many actions a statement is in run-time errors (spec/dtrace.md 17.3).
+  static std::uint32_t actions_of(const Action& action) {
+    const auto values = static_cast<std::uint32_t>(action.values.size());
+    switch (action.kind) {
+      case ActionKind::printf:
+        return std::max<std::uint32_t>(1, values);
+      case ActionKind::printa:
+        return static_cast<std::uint32_t>(action.printed.size());
+      case ActionKind::aggregate:
+        return 2 + values + (action.increment ? 1 : 0);
+      case ActionKind::trunc:
+      case ActionKind::normalize:
+        return 2;
+      default:
+        return 1;
+    }
+  }
+
+  const CompileInput& input_;
+  Catalog& catalog_;
+  ProgramSpace& space_;
+  SourceText source_;
+  Symbols symbols_;
+  std::map<std::string, ClauseContext> contexts_;
+};
+
+}  // namespace
+
+Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, ProgramSpace& space) {
+  if (space.types == nullptr) space.types = &catalog.types();
+  const std::size_t aggregations = space.aggregations.size();
+  const std::size_t variables = space.variables.size();
+  const std::uint32_t globals = space.globals;
+  const std::uint32_t locals = space.locals;
+  try {
+    return Compiler(input, catalog, space).run();
+  } catch (CompileError& error) {
+    space.aggregations.resize(aggregations);
+    space.variables.resize(variables);
+    space.globals = globals;
+    space.locals = locals;
+    return std::move(error.diagnostic);
+  }
+}
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The stages, in order: Lexer -> parse -> Sema -> generate (-> verify -> run in dtrace/dif).
+// Each is callable alone.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+#include "dtrace/lang/ast.hpp"
+
+namespace dtmalloc::dtrace {
+
+// ---- 1. lexer.cpp, lex_number.cpp, pragma.cpp: characters -> tokens
+// Knows by itself where descriptions, predicates and statements are, as flex start conditions do.
+class Lexer {
+ public:
+  Lexer(const CompileInput& input, const SourceText& source, TypeTable& types);
+  Token next();
+  // $1 $name inside a description; false: undefined.
+  bool expand_macros(std::string_view text, std::string* out);
+  const std::set<std::size_t>& referenced_arguments() const { return referenced_; }
+
+ private:
+  enum class State : std::uint8_t { clauses, expression };
+
+  char peek(std::size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  bool done(std::size_t ahead = 0) const { return at_ + ahead >= text_.size(); }
+  Place here(std::size_t length = 1) const;
+  Token token(Tok kind, std::size_t start, Op op = Op::none);
+  void skip_blanks();
+  void comment();
+  Token clause_token();
+  Token description();
+  Token expression_token();
+  Token word();
+  Token slash();
+  Token number();
+  Token string_literal();
+  Token character();
+  Token macro();
+  Token punctuation();
+  std::string escapes(std::string_view raw) const;
+  TypeId constant_type(std::uint64_t value, bool decimal, std::string_view suffix,
+                       const Place& place) const;
+  std::uint64_t parse_digits(std::string_view digits, const Place& place, std::string_view tag,
+                             std::string_view name) const;
+  void control_line();
+  void pragma(const std::vector<std::string_view>& words, const Place& place);
+
+  const CompileInput& input_;
+  const SourceText& source_;
+  TypeTable& types_;
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::uint32_t line_ = 1;
+  State state_ = State::clauses;
+  Region region_ = Region::none;
+  bool line_start_ = true;
+  int parens_ = 0, brackets_ = 0, braces_ = 0;
+  std::set<std::size_t> referenced_;
+};
+
+// ---- 2. parser.cpp, parse_expr.cpp: tokens -> tree
+Ast parse(const CompileInput& input, const SourceText& source, Lexer& lexer, TypeTable& types);
+
+// ---- 3. sema*.cpp: types of a tree, for one clause on one description
+struct ClauseContext {
+  ProbeDescription description;
+  std::size_t matches = 0;
+  CatalogProbe probe;  // the first that matches; id kNoProbe: none
+};
+
+// Where names are in a ProgramSpace.
+struct Symbols {
+  explicit Symbols(const ProgramSpace& space);
+  std::unordered_map<std::string, std::size_t> globals, locals, aggregations;
+};
+
+// The functions of D: what a name may be called as.
+enum class FunctionKind : std::uint8_t { action, aggregating, subroutine, missing };
+struct FunctionInfo {
+  std::string_view name;
+  FunctionKind kind;
+  std::uint32_t id;            // DifSubr, AggFunction, ActionKind
+  std::string_view result;     // type name
+  std::string_view arguments;  // type names, comma-separated; "?" optional from here; "@" anything
+};
+const FunctionInfo* find_function(std::string_view name);
+std::string_view kind_name(FunctionKind kind);
+
+struct BuiltinVariable {
+  std::string_view name;
+  std::uint32_t id;
+  std::string_view type;
+};
+const BuiltinVariable* find_builtin(std::string_view name);
+std::vector<std::string> all_names(const ProgramSpace& space);  // for "did you mean"
+
+class Sema {
+ public:
+  Sema(const CompileInput& input, const SourceText& source, ProgramSpace& space, Symbols& symbols,
+       const ClauseContext& clause)
+      : input_(input),
+        source_(source),
+        space_(space),
+        symbols_(symbols),
+        types_(*space.types),
+        clause_(clause) {}
+
+  void expression(Node& node);  // sema.cpp
+  void predicate(Node& node);
+  Action statement(Node& node);  // sema_action.cpp; values are generated
+  Value value(Node& node);       // of an expression whose types are known
+  ValueDesc describe(const Node& node) const;
+  std::string type_name(const Node& node) const;
+
+ private:
+  // sema.cpp
+  void unary(Node& node);
+  void member(Node& node);
+  void index(Node& node);
+  void cast(Node& node);
+  void conditional(Node& node);
+  void size_of(Node& node, TypeId type);
+  // sema_binary.cpp
+  void binary(Node& node);
+  void assign(Node& node);
+  void fold(Node& node);
+  bool define_variable(Node& node, TypeId type);
+  void set_constant(Node& node, TypeId type, std::uint64_t value);
+  // sema_ident.cpp
+  void identifier(Node& node);
+  void local(Node& node);
+  void probe_argument(Node& node);
+  void call(Node& node);
+  [[noreturn]] void unknown_identifier(const Node& node, const std::string& shown);
+  const VariableDesc* find_variable(Scope scope, const std::string& name) const;
+  void check_arguments(Node& call, const FunctionInfo& info);
+  [[noreturn]] void unsupported(const Place& place, std::string_view what) const;
+  // sema_action.cpp
+  Value value_as(Node& node, const ValueDesc& desc);
+  Action trace_action(Node& call);
+  Action exit_action(Node& call);
+  Action aggregation_action(Node& call, ActionKind kind);
+  const AggregationDesc& defined_aggregation(Node& call, std::size_t argument,
+                                             const std::string& family);
+  // sema_format.cpp
+  Action printf_action(Node& call);
+  Action printa_action(Node& call);
+  static std::string_view conversion_prototype(const Conversion& conversion);
+  bool conversion_accepts(const Conversion& conversion, TypeId type) const;
+  void check_conversion(const Conversion& conversion, unsigned number, TypeId type,
+                        std::string_view what, const Node& place, std::string_view function);
+  // sema_agg.cpp
+  Action aggregate(Node& node);
+  void aggregation_key(Node& key, std::size_t number);
+  void lquantize(Node& call, AggregationDesc& desc);
+  void llquantize(Node& call, AggregationDesc& desc);
+  void match_parameters(const Node& call, const AggregationDesc& first,
+                        const AggregationDesc& now) const;
+  std::int64_t quantize_constant(const Node& argument, std::string_view tag,
+                                 const std::string& text);
+
+  // kinds of types
+  const Type& type_of(const Node& node) const { return types_[types_.resolve(node.type)]; }
+  bool is_integer(const Node& node) const;
+  bool is_arithmetic(const Node& node) const;
+  bool is_pointer(const Node& node) const;  // pointers and arrays
+  bool is_scalar(const Node& node) const;
+  bool is_string(const Node& node) const;
+  bool is_string_like(const Node& node) const;  // string, char *, char []
+  bool is_dynamic(const Node& node) const;
+  bool is_action(const Node& node) const;
+  bool is_void_pointer(const Node& node) const;
+  bool pointers_agree(const Node& a, const Node& b) const;
+  bool argument_fits(const Node& to, const Node& from) const;
+  TypeId promote(TypeId a, TypeId b) const;
+  TypeId pointee(const Node& node) const;
+  std::uint64_t cut(std::uint64_t value, TypeId from, TypeId to) const;
+  [[noreturn]] void fail(std::string_view tag, const Node& node, std::string message) const {
+    source_.fail(tag, node.place, std::move(message));
+  }
+  [[noreturn]] void incompatible(const Node& node) const;
+
+  const CompileInput& input_;
+  const SourceText& source_;
+  ProgramSpace& space_;
+  Symbols& symbols_;
+  TypeTable& types_;
+  const ClauseContext& clause_;
+};
+
+// ---- format.cpp: printf's format string
+Format parse_format(const SourceText& source, const Place& place, const std::string& text,
+                    std::string_view function);
+
+// ---- 4. codegen.cpp: a typed expression -> DIF, not yet verified
+DifObject generate(const SourceText& source, TypeTable& types, const Node& node, ValueDesc result);
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The names that D knows: functions with their prototypes, and built-in variables.
+// Counterpart:  dt_open.c (_dtrace_globals)
+#include <algorithm>
+#include <array>
+
+#include "dtrace/lang/lang_int.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+constexpr FunctionInfo action(std::string_view name, ActionKind kind) {
+  return {name, FunctionKind::action, static_cast<std::uint32_t>(kind), "void", ""};
+}
+constexpr FunctionInfo aggregating(std::string_view name, AggFunction function) {
+  return {name, FunctionKind::aggregating, static_cast<std::uint32_t>(function), "void", ""};
+}
+constexpr FunctionInfo subroutine(std::string_view name, DifSubr id, std::string_view result,
+                                  std::string_view arguments) {
+  return {name, FunctionKind::subroutine, id, result, arguments};
+}
+constexpr FunctionInfo missing(std::string_view name) {
+  return {name, FunctionKind::missing, 0, "void", ""};
+}
+
+constexpr std::string_view kText = "const char *";
+constexpr std::array kFunctions = {
+    action("trace", ActionKind::trace),
+    action("printf", ActionKind::printf),
+    action("printa", ActionKind::printa),
+    action("exit", ActionKind::exit),
+    action("clear", ActionKind::clear),
+    action("trunc", ActionKind::trunc),
+    action("normalize", ActionKind::normalize),
+    action("denormalize", ActionKind::denormalize),
+    aggregating("count", AggFunction::count),
+    aggregating("sum", AggFunction::sum),
+    aggregating("min", AggFunction::min),
+    aggregating("max", AggFunction::max),
+    aggregating("avg", AggFunction::avg),
+    aggregating("stddev", AggFunction::stddev),
+    aggregating("quantize", AggFunction::quantize),
+    aggregating("lquantize", AggFunction::lquantize),
+    aggregating("llquantize", AggFunction::llquantize),
+    subroutine("rand", kSubrRand, "int", ""),
+    subroutine("strlen", kSubrStrlen, "size_t", kText),
+    subroutine("strjoin", kSubrStrjoin, "string", "const char *,const char *"),
+    subroutine("lltostr", kSubrLltostr, "string", "int64_t,?int"),
+    subroutine("basename", kSubrBasename, "string", kText),
+    subroutine("dirname", kSubrDirname, "string", kText),
+    subroutine("strchr", kSubrStrchr, "string", "const char *,char"),
+    subroutine("strrchr", kSubrStrrchr, "string", "const char *,char"),
+    subroutine("strstr", kSubrStrstr, "string", "const char *,const char *"),
+    subroutine("substr", kSubrSubstr, "string", "const char *,int,?int"),
+    subroutine("index", kSubrIndex, "int", "const char *,const char *,?int"),
+    subroutine("rindex", kSubrRindex, "int", "const char *,const char *,?int"),
+    subroutine("htons", kSubrHtons, "uint16_t", "uint16_t"),
+    subroutine("htonl", kSubrHtonl, "uint32_t", "uint32_t"),
+    subroutine("htonll", kSubrHtonll, "uint64_t", "uint64_t"),
+    subroutine("ntohs", kSubrNtohs, "uint16_t", "uint16_t"),
+    subroutine("ntohl", kSubrNtohl, "uint32_t", "uint32_t"),
+    subroutine("ntohll", kSubrNtohll, "uint64_t", "uint64_t"),
+    subroutine("toupper", kSubrToupper, "string", kText),
+    subroutine("tolower", kSubrTolower, "string", kText),
+    subroutine("strtoll", kSubrStrtoll, "int64_t", "const char *,?int"),
+    missing("print"),
+    missing("tracemem"),
+    missing("stack"),
+    missing("ustack"),
+    missing("jstack"),
+    missing("sym"),
+    missing("func"),
+    missing("mod"),
+    missing("usym"),
+    missing("ufunc"),
+    missing("umod"),
+    missing("uaddr"),
+    missing("printm"),
+    missing("speculation"),
+    missing("speculate"),
+    missing("commit"),
+    missing("discard"),
+    missing("setopt"),
+    missing("ftruncate"),
+    missing("system"),
+    missing("freopen"),
+    missing("raise"),
+    missing("stop"),
+    missing("chill"),
+    missing("panic"),
+    missing("breakpoint"),
+    missing("alloca"),
+    missing("bcopy"),
+    missing("copyin"),
+    missing("copyinstr"),
+    missing("copyinto"),
+    missing("copyout"),
+    missing("copyoutstr"),
+    missing("strtok"),
+    missing("cleanpath"),
+    missing("inet_ntoa"),
+    missing("inet_ntoa6"),
+    missing("inet_ntop"),
+    missing("json"),
+    missing("progenyof"),
+    missing("mutex_owned"),
+    missing("mutex_owner"),
+    missing("mutex_type_adaptive"),
+    missing("mutex_type_spin"),
+    missing("rw_read_held"),
+    missing("rw_write_held"),
+    missing("rw_iswriter"),
+    missing("sx_shared_held"),
+    missing("sx_exclusive_held"),
+    missing("sx_isexclusive"),
+    missing("getmajor"),
+    missing("getminor"),
+    missing("ddi_pathname"),
+    missing("msgsize"),
+    missing("msgdsize"),
+    missing("getf"),
+    missing("memref"),
+    missing("memstr"),
+};
+
+constexpr std::array kBuiltins = {
+    BuiltinVariable{"arg0", kVarArg0, "int64_t"},
+    BuiltinVariable{"arg1", kVarArg0 + 1, "int64_t"},
+    BuiltinVariable{"arg2", kVarArg0 + 2, "int64_t"},
+    BuiltinVariable{"arg3", kVarArg0 + 3, "int64_t"},
+    BuiltinVariable{"arg4", kVarArg0 + 4, "int64_t"},
+    BuiltinVariable{"arg5", kVarArg0 + 5, "int64_t"},
+    BuiltinVariable{"arg6", kVarArg0 + 6, "int64_t"},
+    BuiltinVariable{"arg7", kVarArg0 + 7, "int64_t"},
+    BuiltinVariable{"arg8", kVarArg0 + 8, "int64_t"},
+    BuiltinVariable{"arg9", kVarArg9, "int64_t"},
+    BuiltinVariable{"caller", kVarCaller, "uintptr_t"},
+    BuiltinVariable{"cpu", kVarCpu, "int"},
+    BuiltinVariable{"curthread", kVarCurthread, "struct thread *"},
+    BuiltinVariable{"epid", kVarEpid, "uint_t"},
+    BuiltinVariable{"errno", kVarErrno, "int"},
+    BuiltinVariable{"execargs", kVarExecargs, "string"},
+    BuiltinVariable{"execname", kVarExecname, "string"},
+    BuiltinVariable{"gid", kVarGid, "gid_t"},
+    BuiltinVariable{"id", kVarId, "uint_t"},
+    BuiltinVariable{"ipl", kVarIpl, "uint_t"},
+    BuiltinVariable{"jailname", kVarJailname, "string"},
+    BuiltinVariable{"jid", kVarJid, "int"},
+    BuiltinVariable{"pid", kVarPid, "pid_t"},
+    BuiltinVariable{"ppid", kVarPpid, "pid_t"},
+    BuiltinVariable{"probefunc", kVarProbefunc, "string"},
+    BuiltinVariable{"probemod", kVarProbemod, "string"},
+    BuiltinVariable{"probename", kVarProbename, "string"},
+    BuiltinVariable{"probeprov", kVarProbeprov, "string"},
+    BuiltinVariable{"stackdepth", kVarStackdepth, "uint32_t"},
+    BuiltinVariable{"tid", kVarTid, "id_t"},
+    BuiltinVariable{"timestamp", kVarTimestamp, "uint64_t"},
+    BuiltinVariable{"ucaller", kVarUcaller, "uint64_t"},
+    BuiltinVariable{"uid", kVarUid, "uid_t"},
+    BuiltinVariable{"ustackdepth", kVarUstackdepth, "uint32_t"},
+    BuiltinVariable{"vtimestamp", kVarVtimestamp, "uint64_t"},
+    BuiltinVariable{"walltimestamp", kVarWalltimestamp, "int64_t"},
+    BuiltinVariable{"zonename", kVarZonename, "string"},
+};
+
+}  // namespace
+
+const FunctionInfo* find_function(std::string_view name) {
+  const auto* found = std::find_if(kFunctions.begin(), kFunctions.end(),
+                                   [&](const FunctionInfo& entry) { return entry.name == name; });
+  return found == kFunctions.end() ? nullptr : found;
+}
+
+const BuiltinVariable* find_builtin(std::string_view name) {
+  const auto* found = std::find_if(kBuiltins.begin(), kBuiltins.end(),
+                                   [&](const auto& entry) { return entry.name == name; });
+  return found == kBuiltins.end() ? nullptr : found;
+}
+
+std::string_view kind_name(FunctionKind kind) {
+  switch (kind) {
+    case FunctionKind::action:
+    case FunctionKind::missing:
+      return "tracing function";
+    case FunctionKind::aggregating:
+      return "aggregating function";
+    case FunctionKind::subroutine:
+      return "function";
+  }
+  return {};
+}
+
+std::vector<std::string> all_names(const ProgramSpace& space) {
+  std::vector<std::string> names;
+  for (const VariableDesc& variable : space.variables) {
+    if (variable.scope == Scope::global) names.push_back(variable.name);
+  }
+  for (const BuiltinVariable& variable : kBuiltins) names.emplace_back(variable.name);
+  names.emplace_back("args");
+  for (const FunctionInfo& function : kFunctions) {
+    if (function.kind != FunctionKind::missing) names.emplace_back(function.name);
+  }
+  return names;
+}
+
+Symbols::Symbols(const ProgramSpace& space) {
+  for (std::size_t i = 0; i < space.variables.size(); ++i) {
+    const VariableDesc& variable = space.variables[i];
+    (variable.scope == Scope::global ? globals : locals).emplace(variable.name, i);
+  }
+  for (std::size_t i = 0; i < space.aggregations.size(); ++i) {
+    aggregations.emplace(space.aggregations[i].name, i);
+  }
+}
+
+}  // namespace dtmalloc::dtrace

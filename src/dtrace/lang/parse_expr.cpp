@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Expressions by precedence, and the type names inside them.
+// Counterpart:  dt_grammar.y
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+#include "dtrace/lang/parser.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+// 1 binds loosest; 0: no binary operator.
+int precedence(Op op) {
+  switch (op) {
+    case Op::lor:
+      return 1;
+    case Op::lxor:
+      return 2;
+    case Op::land:
+      return 3;
+    case Op::bor:
+      return 4;
+    case Op::bxor:
+      return 5;
+    case Op::band:
+      return 6;
+    case Op::eq:
+    case Op::ne:
+      return 7;
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge:
+      return 8;
+    case Op::shl:
+    case Op::shr:
+      return 9;
+    case Op::add:
+    case Op::sub:
+      return 10;
+    case Op::mul:
+    case Op::div:
+    case Op::mod:
+      return 11;
+    default:
+      return 0;
+  }
+}
+
+Op unary_op(Op op) {
+  switch (op) {
+    case Op::add:
+      return Op::pos;
+    case Op::sub:
+      return Op::neg;
+    case Op::mul:
+      return Op::deref;
+    case Op::band:
+      return Op::addrof;
+    case Op::lnot:
+    case Op::bnot:
+    case Op::inc:
+    case Op::dec:
+      return op;
+    default:
+      return Op::none;
+  }
+}
+
+bool is_assignment(Op op) { return op >= Op::assign && op <= Op::shr_assign; }
+
+Place span(const Node& first, const Place& last) {
+  Place place = first.place;
+  place.length = last.offset + last.length - place.offset;
+  return place;
+}
+
+}  // namespace
+
+Node& Parser::expression() {
+  const Nest nest(*this);
+  Node* left = &assignment();
+  while (at(Op::comma)) {
+    advance();
+    Node& right = assignment();
+    Node& node = make(NodeKind::binary, span(*left, right.place), {left, &right});
+    node.op = Op::comma;
+    left = &node;
+  }
+  return *left;
+}
+
+Node& Parser::assignment() {
+  const Nest nest(*this);
+  Node& left = conditional();
+  if (token_.kind != Tok::op || !is_assignment(token_.op)) return left;
+  const Op op = token_.op;
+  advance();
+  Node& right = assignment();
+  Node& node = make(NodeKind::assign, span(left, right.place), {&left, &right});
+  node.op = op;
+  return node;
+}
+
+Node& Parser::conditional() {
+  Node& test = binary(1);
+  if (token_.kind != Tok::question) return test;
+  const Nest nest(*this);
+  advance();
+  Node& yes = expression();
+  expect(Tok::colon);
+  Node& no = conditional();
+  Node& node = make(NodeKind::conditional, span(test, no.place), {&test, &yes, &no});
+  node.op = Op::question;
+  return node;
+}
+
+Node& Parser::binary(int lowest) {
+  const Nest nest(*this);
+  Node* left = &unary();
+  for (;;) {
+    const Op op = token_.kind == Tok::op ? token_.op : Op::none;
+    const int level = precedence(op);
+    if (level < lowest || level == 0) return *left;
+    advance();
+    Node& right = binary(level + 1);
+    Node& node = make(NodeKind::binary, span(*left, right.place), {left, &right});
+    node.op = op;
+    left = &node;
+  }
+}
+
+Node& Parser::unary() {
+  const Nest nest(*this);
+  const Place start = token_.place;
+  const auto finish = [&](Op op, Node& operand) -> Node& {
+    Node& node = make(NodeKind::unary, start, {&operand});
+    node.op = op;
+    node.place.length = operand.place.offset + operand.place.length - start.offset;
+    return node;
+  };
+  if (token_.kind == Tok::op && unary_op(token_.op) != Op::none) {
+    const Op op = unary_op(token_.op);
+    advance();
+    return finish(op, unary());
+  }
+  if (at_keyword("stringof")) {
+    advance();
+    return finish(Op::stringof_, unary());
+  }
+  if (at_keyword("sizeof")) return size_of();
+  if (at_keyword("offsetof")) return offset_of();
+  if (token_.kind != Tok::lparen) return postfix(primary());
+  advance();
+  if (!at_type()) {
+    Node& inner = expression();
+    inner.place.length = token_.place.offset + 1 - inner.place.offset;
+    expect(Tok::rparen);
+    return postfix(inner);
+  }
+  const TypeId type = type_name();
+  expect(Tok::rparen);
+  Node& operand = unary();
+  Node& node = make(NodeKind::cast, start, {&operand});
+  node.declared = type;
+  node.place.length = operand.place.offset + operand.place.length - start.offset;
+  return node;
+}
+
+Node& Parser::size_of() {
+  const Place start = token_.place;
+  advance();
+  if (token_.kind == Tok::lparen) {
+    advance();
+    if (at_type()) {
+      Node& node = make(NodeKind::type_size, start);
+      node.declared = type_name();
+      expect(Tok::rparen);
+      return node;
+    }
+    Node& inner = expression();
+    expect(Tok::rparen);
+    Node& node = make(NodeKind::unary, start, {&postfix(inner)});
+    node.op = Op::sizeof_;
+    return node;
+  }
+  Node& node = make(NodeKind::unary, start, {&unary()});
+  node.op = Op::sizeof_;
+  return node;
+}
+
+Node& Parser::offset_of() {
+  const Place start = token_.place;
+  advance();
+  expect(Tok::lparen);
+  if (!at_type()) syntax_error();
+  const TypeId type = type_name();
+  if (!at(Op::comma)) syntax_error();
+  advance();
+  if (token_.kind != Tok::identifier && token_.kind != Tok::keyword) syntax_error();
+  Node& node = make(NodeKind::offset_of, start);
+  node.declared = type;
+  node.text = token_.text;
+  advance();
+  expect(Tok::rparen);
+  return node;
+}
+
+std::vector<Node*> Parser::arguments(Tok closing) {
+  std::vector<Node*> list;
+  if (token_.kind != closing) {
+    list.push_back(&assignment());
+    while (at(Op::comma)) {
+      advance();
+      list.push_back(&assignment());
+    }
+  }
+  return list;
+}
+
+Node& Parser::postfix(Node& start) {
+  Node* node = &start;
+  for (;;) {
+    const Place place = token_.place;
+    if (token_.kind == Tok::lparen) {
+      advance();
+      std::vector<Node*> children = arguments(Tok::rparen);
+      children.insert(children.begin(), node);
+      node = &make(NodeKind::call, span(*node, token_.place), std::move(children));
+      expect(Tok::rparen);
+    } else if (token_.kind == Tok::lbracket) {
+      advance();
+      std::vector<Node*> children = arguments(Tok::rbracket);
+      if (children.empty()) syntax_error();
+      children.insert(children.begin(), node);
+      node = &make(NodeKind::index, span(*node, token_.place), std::move(children));
+      node->op = Op::index;
+      expect(Tok::rbracket);
+    } else if (at(Op::dot) || at(Op::arrow)) {
+      const Op op = token_.op;
+      advance();
+      if (token_.kind != Tok::identifier && token_.kind != Tok::keyword) syntax_error();
+      Node& member = make(NodeKind::member, span(*node, token_.place), {node});
+      member.op = op;
+      member.text = token_.text;
+      node = &member;
+      advance();
+    } else if (at(Op::inc) || at(Op::dec)) {
+      Node& step = make(NodeKind::postfix, span(*node, place), {node});
+      step.op = token_.op;
+      node = &step;
+      advance();
+    } else {
+      return *node;
+    }
+  }
+}
+
+Node& Parser::primary() {
+  const Place place = token_.place;
+  switch (token_.kind) {
+    case Tok::integer: {
+      Node& node = make(NodeKind::integer, place);
+      node.literal = token_.value;
+      node.declared = token_.type;
+      advance();
+      return node;
+    }
+    case Tok::string: {
+      Node& node = make(NodeKind::string, place);
+      node.text = token_.text;
+      advance();
+      return node;
+    }
+    case Tok::identifier: {
+      Node& node = make(NodeKind::identifier, place);
+      node.text = token_.text;
+      if (node.text.find('`') != std::string::npos) unsupported(place, "kernel symbols are");
+      advance();
+      return node;
+    }
+    case Tok::aggregation: {
+      Node& node = make(NodeKind::aggregation, place);
+      node.text = token_.text;
+      advance();
+      if (token_.kind != Tok::lbracket) return node;
+      advance();
+      std::vector<Node*> keys = arguments(Tok::rbracket);
+      if (keys.empty()) syntax_error();
+      for (const Node* key : keys) node.depth = std::max(node.depth, key->depth + 1);
+      if (node.depth > kMaxDepth) too_deep(place);
+      node.children = std::move(keys);
+      node.place = span(node, token_.place);
+      expect(Tok::rbracket);
+      if (token_.kind == Tok::lbracket) {
+        source_.fail("D_AGG_MDIM", span(node, token_.place),
+                     fmt::format("improper attempt to reference @{} as a multi-dimensional array",
+                                 node.text));
+      }
+      return node;
+    }
+    case Tok::keyword:
+      if (token_.text == "this") {
+        advance();
+        if (!at(Op::arrow)) syntax_error();
+        advance();
+        if (token_.kind != Tok::identifier) syntax_error();
+        Node& node = make(NodeKind::local, place);
+        node.text = token_.text;
+        node.place = span(node, token_.place);
+        advance();
+        return node;
+      }
+      if (token_.text == "self") unsupported(place, "thread-local variables (self->) are");
+      if (token_.text == "xlate") unsupported(place, "translators are");
+      syntax_error();
+    default:
+      syntax_error();
+  }
+}
+
+bool Parser::at_type() const {
+  static constexpr std::array<std::string_view, 15> kWords = {
+      "char",   "short",  "int",   "long", "unsigned", "signed", "void",    "float",
+      "double", "struct", "union", "enum", "string",   "const",  "volatile"};
+  if (token_.kind == Tok::keyword) {
+    for (const std::string_view word : kWords) {
+      if (token_.text == word) return true;
+    }
+    return token_.text == "_Bool" || token_.text == "userland";
+  }
+  return token_.kind == Tok::identifier && types_.find(token_.text) != kNoType;
+}
+
+TypeId Parser::type_specifiers() {
+  std::string words;
+  const Place start = token_.place;
+  for (;;) {
+    if (at_keyword("const") || at_keyword("volatile")) {
+      advance();
+      continue;
+    }
+    if (at_keyword("userland")) unsupported(token_.place, "userland types are");
+    if (at_keyword("struct") || at_keyword("union") || at_keyword("enum")) {
+      if (!words.empty()) syntax_error();
+      const std::string kind = token_.text;
+      advance();
+      if (token_.kind == Tok::lbrace) unsupported(start, "type definitions are");
+      if (token_.kind != Tok::identifier) syntax_error();
+      const std::string tag = token_.text;
+      advance();
+      if (token_.kind == Tok::lbrace) unsupported(start, "type definitions are");
+      const TypeId known = types_.find(kind + " " + tag);
+      if (known != kNoType) return known;
+      if (kind == "struct") return types_.forward_struct(tag);
+      unsupported(start, kind + "s are");
+    }
+    const bool type_keyword = token_.kind == Tok::keyword && at_type();
+    if (type_keyword || (words.empty() && at_type())) {
+      const bool named = token_.kind == Tok::identifier;
+      words += (words.empty() ? "" : " ") + token_.text;
+      advance();
+      if (named) break;
+      continue;
+    }
+    break;
+  }
+  const TypeId type = types_.find(words);
+  if (type == kNoType) source_.fail("D_DECL_COMBO", start, "invalid type combination");
+  return type;
+}
+
+TypeId Parser::type_name() {
+  TypeId type = type_specifiers();
+  while (at(Op::mul) || at_keyword("const") || at_keyword("volatile")) {
+    if (at(Op::mul)) type = types_.pointer_to(type);
+    advance();
+  }
+  if (token_.kind == Tok::lparen) unsupported(token_.place, "function types are");
+  std::vector<std::uint64_t> dimensions;
+  while (token_.kind == Tok::lbracket) {
+    advance();
+    if (token_.kind != Tok::integer || token_.value == 0) {
+      source_.fail("D_DECL_ARRSUB", token_.place,
+                   "positive integral constant expression or tuple signature expected as array "
+                   "declaration subscript");
+    }
+    if (token_.value > std::numeric_limits<std::uint32_t>::max()) {
+      source_.fail("D_DECL_ARRBIG", token_.place, "array dimension too big");
+    }
+    dimensions.push_back(token_.value);
+    advance();
+    expect(Tok::rbracket);
+  }
+  for (; !dimensions.empty(); dimensions.pop_back()) {
+    type = types_.array_of(type, static_cast<std::uint32_t>(dimensions.back()));
+  }
+  return type;
+}
+
+}  // namespace dtmalloc::dtrace

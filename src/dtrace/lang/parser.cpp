@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Clauses and statements.
+// Counterpart:  dt_grammar.y
+#include "dtrace/lang/parser.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace dtmalloc::dtrace {
+
+Ast parse(const CompileInput& input, const SourceText& source, Lexer& lexer, TypeTable& types) {
+  Ast ast;
+  Parser(input, source, lexer, types, ast).program();
+  return ast;
+}
+
+void Parser::syntax_error() const {
+  if (token_.kind == Tok::end) {
+    source_.fail("D_SYNTAX", token_.place, "syntax error near end of input");
+  }
+  std::string text(source_.text().substr(token_.place.offset, token_.place.length));
+  text.resize(std::min(text.size(), text.find('\0')));
+  if (text.empty()) source_.fail("D_SYNTAX", token_.place, "syntax error near end of input");
+  source_.fail("D_SYNTAX", token_.place, fmt::format("syntax error near \"{}\"", text));
+}
+
+void Parser::unsupported(const Place& place, std::string_view what) const {
+  source_.fail("D_SIM_UNSUPPORTED", place, fmt::format("{} not supported", what));
+}
+
+Node& Parser::make(NodeKind kind, const Place& place, std::vector<Node*> children) {
+  Node& node = ast_.nodes.emplace_back();
+  node.kind = kind;
+  node.place = place;
+  for (const Node* child : children) node.depth = std::max(node.depth, child->depth + 1);
+  node.children = std::move(children);
+  if (node.depth > kMaxDepth) too_deep(place);
+  return node;
+}
+
+void Parser::too_deep(const Place& place) const {
+  source_.fail("D_SIM_NESTING", place,
+               fmt::format("expression is nested deeper than {} levels", kMaxDepth));
+}
+
+void Parser::program() {
+  advance();
+  while (token_.kind != Tok::end) clause();
+}
+
+void Parser::clause() {
+  static constexpr std::array<std::string_view, 27> kDeclarations = {
+      "auto",     "char",       "const",   "counter", "double",   "enum",     "extern",
+      "float",    "import",     "inline",  "int",     "long",     "provider", "register",
+      "restrict", "self",       "short",   "signed",  "static",   "string",   "struct",
+      "this",     "translator", "typedef", "union",   "unsigned", "void"};
+  AstClause clause;
+  clause.place = token_.place;
+  for (;;) {
+    if (token_.kind != Tok::description && token_.kind != Tok::integer) syntax_error();
+    if (token_.kind == Tok::description) {
+      const bool declaration = std::find(kDeclarations.begin(), kDeclarations.end(), token_.text) !=
+                                   kDeclarations.end() ||
+                               (token_.text.find_first_of(":$-.?*[]!\\`") == std::string::npos &&
+                                types_.find(token_.text) != kNoType);
+      if (declaration) {
+        unsupported(token_.place, token_.text == "inline"       ? "inline definitions are"
+                                  : token_.text == "translator" ? "translators are"
+                                  : token_.text == "typedef"    ? "type definitions are"
+                                  : token_.text == "provider"   ? "provider definitions are"
+                                                                : "declarations are");
+      }
+    }
+    clause.descriptions.push_back(description());
+    advance();
+    if (token_.kind != Tok::op || token_.op != Op::comma) break;
+    advance();
+  }
+  if (token_.kind == Tok::predicate) {
+    advance();
+    clause.predicate = &expression();
+    if (token_.kind != Tok::end_predicate) syntax_error();
+    advance();
+    if (token_.kind != Tok::lbrace) {
+      if (token_.kind == Tok::end || token_.kind == Tok::description ||
+          token_.kind == Tok::integer) {
+        source_.fail("D_SYNTAX", clause.place,
+                     "expected actions { } following probe description and predicate");
+      }
+      syntax_error();
+    }
+  }
+  if (token_.kind == Tok::lbrace) {
+    advance();
+    statements(clause);
+    advance();
+  } else if (source_.is_file()) {
+    if (token_.kind != Tok::end && token_.kind != Tok::description && token_.kind != Tok::integer) {
+      syntax_error();
+    }
+    source_.fail("D_SYNTAX", clause.place,
+                 "expected predicate and/or actions following probe description");
+  }
+  ast_.clauses.push_back(std::move(clause));
+}
+
+AstDescription Parser::description() {
+  std::string text;
+  if (token_.kind == Tok::integer) {
+    text = source_.text().substr(token_.place.offset, token_.place.length);
+    // An octal or hexadecimal id means its value.
+    text = std::to_string(token_.value);
+  } else if (!lexer_.expand_macros(token_.text, &text)) {
+    source_.fail("D_PDESC_INVAL", token_.place,
+                 fmt::format("invalid probe description \"{}\": Undefined macro variable in probe "
+                             "description",
+                             token_.text));
+  }
+  Result<ProbeDescription> parsed = parse_description(text, input_.context);
+  if (!parsed) source_.fail("D_PDESC_INVAL", token_.place, parsed.error().message);
+  return {std::move(*parsed), token_.place};
+}
+
+void Parser::statements(AstClause& clause) {
+  while (token_.kind != Tok::rbrace) {
+    if (token_.kind == Tok::semicolon) {
+      advance();
+      continue;
+    }
+    if (token_.kind == Tok::keyword && (token_.text == "if" || token_.text == "else")) {
+      unsupported(token_.place, "if and else are");
+    }
+    clause.statements.push_back(&expression());
+    if (token_.kind == Tok::semicolon) {
+      advance();
+    } else if (token_.kind != Tok::rbrace) {
+      syntax_error();
+    }
+  }
+}
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Statements: expressions for their effects, and the actions other than printf and aggregations.
+// Counterpart:  dt_cc.c (dt_compile_fun)
+#include <fmt/format.h>
+
+#include "dtrace/lang/lang_int.hpp"
+
+namespace dtmalloc::dtrace {
+
+Value Sema::value(Node& node) {
+  const ValueDesc desc = describe(node);
+  return value_as(node, desc);
+}
+
+Value Sema::value_as(Node& node, const ValueDesc& desc) {
+  Result<VerifiedDif, std::string> verified =
+      verify(generate(source_, types_, node, desc), space_.variables);
+  DTM_CHECK(verified, verified.error().c_str());
+  return {std::move(*verified), desc};
+}
+
+Action Sema::statement(Node& node) {
+  if (node.kind == NodeKind::assign && node.op == Op::assign &&
+      node.children[0]->kind == NodeKind::aggregation) {
+    return aggregate(node);
+  }
+  if (node.kind == NodeKind::aggregation) {
+    fail("D_AGG_NULL", node, fmt::format("expression has null effect: @{}", node.text));
+  }
+  if (is_action(node)) {
+    const FunctionInfo& info = *find_function(node.children[0]->text);
+    switch (static_cast<ActionKind>(info.id)) {
+      case ActionKind::trace:
+        return trace_action(node);
+      case ActionKind::printf:
+        return printf_action(node);
+      case ActionKind::printa:
+        return printa_action(node);
+      case ActionKind::exit:
+        return exit_action(node);
+      default:
+        return aggregation_action(node, static_cast<ActionKind>(info.id));
+    }
+  }
+  expression(node);
+  Action action;
+  ValueDesc nothing = describe(node);
+  nothing.size = nothing.by_ref ? nothing.size : 0;
+  action.values.push_back(value_as(node, nothing));
+  return action;
+}
+
+Action Sema::trace_action(Node& call) {
+  if (call.children.size() != 2) {
+    const std::size_t passed = call.children.size() - 1;
+    fail("D_PROTO_LEN", call,
+         fmt::format("trace( ) prototype mismatch: {} arg{} passed, 1 expected", passed,
+                     passed == 1 ? "" : "s"));
+  }
+  Node& argument = *call.children[1];
+  expression(argument);
+  if (is_dynamic(argument)) {
+    fail("D_TRACE_AGG", argument, "trace( ) may not be applied to an aggregation");
+  }
+  if (type_of(argument).size == 0) {
+    fail("D_TRACE_VOID", argument, "trace( ) may not be applied to a void expression");
+  }
+  Action action;
+  action.kind = ActionKind::trace;
+  action.values.push_back(value(argument));
+  return action;
+}
+
+Action Sema::exit_action(Node& call) {
+  const std::size_t passed = call.children.size() - 1;
+  if (passed != 1) {
+    fail("D_PROTO_LEN", call,
+         fmt::format("exit( ) prototype mismatch: {} arg{} passed, 1 expected", passed,
+                     passed == 1 ? "" : "s"));
+  }
+  Node& argument = *call.children[1];
+  expression(argument);
+  if (is_dynamic(argument) || !is_integer(argument)) {
+    fail("D_PROTO_ARG", argument,
+         fmt::format("exit( ) argument #1 is incompatible with prototype:\n\tprototype: int\n\t "
+                     "argument: {}",
+                     type_name(argument)));
+  }
+  Node shape;
+  shape.type = types_.int_type;
+  Action action;
+  action.kind = ActionKind::exit;
+  action.values.push_back(value_as(argument, describe(shape)));
+  return action;
+}
+
+// The aggregation that an argument names; `text` is the name of the tag's family: "D_CLEAR".
+const AggregationDesc& Sema::defined_aggregation(Node& call, std::size_t argument,
+                                                 const std::string& family) {
+  Node& node = *call.children[argument];
+  const std::string& function = call.children[0]->text;
+  if (node.kind != NodeKind::aggregation) {
+    expression(node);
+    fail(family + "_AGGARG", node,
+         fmt::format("{}( ) argument #{} is incompatible with prototype:\n\tprototype: "
+                     "aggregation\n\t argument: {}",
+                     function, argument, type_name(node)));
+  }
+  const auto found = symbols_.aggregations.find(node.text);
+  if (found == symbols_.aggregations.end()) {
+    Diagnostic diagnostic = source_.diagnostic(
+        family + "_AGGBAD", node.place, fmt::format("undefined aggregation: @{}", node.text));
+    std::vector<std::string> names;
+    for (const AggregationDesc& candidate : space_.aggregations) names.push_back(candidate.name);
+    diagnostic.near_names = nearest_names(node.text, names);
+    throw CompileError{std::move(diagnostic)};
+  }
+  if (!node.children.empty()) {
+    unsupported(node.place, fmt::format("keys of an aggregation in {}( ) are", function));
+  }
+  return space_.aggregations[found->second];
+}
+
+// clear, trunc, normalize, denormalize.
+Action Sema::aggregation_action(Node& call, ActionKind kind) {
+  const std::string& name = call.children[0]->text;
+  const std::size_t passed = call.children.size() - 1;
+  std::string family = "D_NORMALIZE";
+  if (kind == ActionKind::clear) {
+    family = "D_CLEAR";
+    if (passed != 1) {
+      fail("D_CLEAR_PROTO", call,
+           fmt::format("{}( ) prototype mismatch: {} args passed, 1 expected", name, passed));
+    }
+  } else if (kind == ActionKind::trunc) {
+    family = "D_TRUNC";
+    if (passed < 1 || passed > 2) {
+      fail("D_TRUNC_PROTO", call,
+           fmt::format("{}( ) prototype mismatch: {} args passed, {} expected", name, passed,
+                       passed < 1 ? "at least 1" : "no more than 2"));
+    }
+  } else {
+    const std::size_t wanted = kind == ActionKind::normalize ? 2 : 1;
+    if (passed != wanted) {
+      fail("D_NORMALIZE_PROTO", call,
+           fmt::format("{}( ) prototype mismatch: {} args passed, {} expected", name, passed,
+                       wanted));
+    }
+  }
+  Action action;
+  action.kind = kind;
+  action.aggregation = defined_aggregation(call, 1, family).id;
+  if (passed == 2) {
+    Node& number = *call.children[2];
+    expression(number);
+    if (!is_scalar(number)) {
+      fail(family + "_SCALAR", number,
+           fmt::format("{}( ) argument #2 must be of scalar type", name));
+    }
+    action.values.push_back(value(number));
+  }
+  return action;
+}
+
+}  // namespace dtmalloc::dtrace

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Names: variables, args[], constants, calls of subroutines.
+// Counterpart:  dt_ident.c
+#include <fmt/format.h>
+
+#include <array>
+
+#include "dtrace/lang/lang_int.hpp"
+
+namespace dtmalloc::dtrace {
+namespace {
+
+struct NamedConstant {
+  std::string_view name;
+  std::uint64_t value;
+  std::string_view type;
+};
+constexpr std::array kConstants = {
+    NamedConstant{"NULL", 0, "long"},
+    NamedConstant{"DTRACEFLT_UNKNOWN", 0, "int"},
+    NamedConstant{"DTRACEFLT_BADADDR", 1, "int"},
+    NamedConstant{"DTRACEFLT_BADALIGN", 2, "int"},
+    NamedConstant{"DTRACEFLT_ILLOP", 3, "int"},
+    NamedConstant{"DTRACEFLT_DIVZERO", 4, "int"},
+    NamedConstant{"DTRACEFLT_NOSCRATCH", 5, "int"},
+    NamedConstant{"DTRACEFLT_KPRIV", 6, "int"},
+    NamedConstant{"DTRACEFLT_UPRIV", 7, "int"},
+    NamedConstant{"DTRACEFLT_TUPOFLOW", 8, "int"},
+    NamedConstant{"DTRACEFLT_BADSTACK", 9, "int"},
+};
+
+std::vector<std::string_view> split_arguments(std::string_view list) {
+  std::vector<std::string_view> parts;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    parts.push_back(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+  }
+  return parts;
+}
+
+}  // namespace
+
+const VariableDesc* Sema::find_variable(Scope scope, const std::string& name) const {
+  const auto& names = scope == Scope::global ? symbols_.globals : symbols_.locals;
+  const auto found = names.find(name);
+  return found == names.end() ? nullptr : &space_.variables[found->second];
+}
+
+void Sema::unknown_identifier(const Node& node, const std::string& shown) {
+  Diagnostic diagnostic =
+      source_.diagnostic("D_IDENT_UNDEF", node.place,
+                         fmt::format("failed to resolve {}: Unknown variable name", shown));
+  diagnostic.near_names = nearest_names(node.text, all_names(space_));
+  throw CompileError{std::move(diagnostic)};
+}
+
+void Sema::identifier(Node& node) {
+  for (const NamedConstant& constant : kConstants) {
+    if (constant.name == node.text) {
+      set_constant(node, types_.find(constant.type), constant.value);
+      return;
+    }
+  }
+  if (const BuiltinVariable* builtin = find_builtin(node.text)) {
+    if (node.text == "curthread") types_.forward_struct("thread");
+    node.type = types_.find(builtin->type);
+    node.id = builtin->id;
+    node.scope = Scope::global;
+    node.lvalue = true;
+    return;
+  }
+  if (const VariableDesc* variable = find_variable(Scope::global, node.text)) {
+    node.type = variable->value.type;
+    node.id = variable->id;
+    node.scope = Scope::global;
+    node.lvalue = node.writable = true;
+    return;
+  }
+  if (node.text == "args" || node.text == "uregs" || node.text == "regs") {
+    fail("D_IDENT_BADREF", node,
+         fmt::format("array '{}' may not be referenced as scalar", node.text));
+  }
+  if (const FunctionInfo* function = find_function(node.text)) {
+    fail("D_IDENT_BADREF", node,
+         fmt::format("{} '{}' may not be referenced as scalar", kind_name(function->kind),
+                     node.text));
+  }
+  unknown_identifier(node, node.text);
+}
+
+void Sema::local(Node& node) {
+  const VariableDesc* variable = find_variable(Scope::local, node.text);
+  if (variable == nullptr) {
+    Diagnostic diagnostic = source_.diagnostic(
+        "D_VAR_UNDEF", node.place,
+        fmt::format("this->{} has not yet been declared or assigned", node.text));
+    std::vector<std::string> names;
+    for (const auto& candidate : space_.variables) {
+      if (candidate.scope == Scope::local) names.push_back(candidate.name);
+    }
+    diagnostic.near_names = nearest_names(node.text, names);
+    throw CompileError{std::move(diagnostic)};
+  }
+  node.type = variable->value.type;
+  node.id = variable->id;
+  node.scope = Scope::local;
+  node.lvalue = node.writable = true;
+}
+
+// args[n]: the type that the provider gives the argument, if the probes matched are of one kind.
+void Sema::probe_argument(Node& node) {
+  if (node.children.size() != 2) {
+    fail("D_PROTO_LEN", node,
+         fmt::format("args[ ] prototype mismatch: {} args passed, 1 expected",
+                     node.children.size() - 1));
+  }
+  Node& position = *node.children[1];
+  expression(position);
+  if (!position.constant || !is_integer(position)) {
+    fail("D_PROTO_ARG", node,
+         fmt::format("args[ ] argument #1 is incompatible with prototype:\n\tprototype: integer "
+                     "constant\n\t argument: {}",
+                     type_name(position)));
+  }
+  const ProbeDescription& wanted = clause_.description;
+  const std::string shown = to_string(wanted);
+  if (clause_.matches > 1) {
+    const ProviderAttributes& attributes = clause_.probe.attributes;
+    const auto vague = [](const Attribute& attribute, const std::string& field) {
+      return attribute.name >= Stability::evolving && (field.empty() || is_glob(field));
+    };
+    if (attributes.args.data < Stability::evolving || vague(attributes.provider, wanted.provider) ||
+        vague(attributes.module, wanted.module) || vague(attributes.function, wanted.function) ||
+        vague(attributes.name, wanted.name)) {
+      fail("D_ARGS_MULTI", node,
+           fmt::format("args[ ] may not be referenced because probe description {} matches an "
+                       "unstable set of probes",
+                       shown));
+    }
+  }
+  const std::vector<std::string>& arguments = clause_.probe.arguments;
+  if (position.value >= arguments.size()) {
+    fail("D_ARGS_IDX", node,
+         fmt::format("index {} is out of range for {} args[ ]",
+                     static_cast<std::int64_t>(position.value),
+                     wanted.id != kNoProbe ? to_string(clause_.probe.description) : shown));
+  }
+  node.type = types_.find(arguments[position.value]);
+  if (node.type == kNoType) {
+    fail("D_ARGS_TYPE", node,
+         fmt::format("failed to resolve native type for args[{}]", position.value));
+  }
+  node.lvalue = true;
+  node.id = kVarArgs;
+}
+
+void Sema::check_arguments(Node& call, const FunctionInfo& info) {
+  const std::vector<std::string_view> wanted = split_arguments(info.arguments);
+  std::size_t required = 0;
+  for (const std::string_view argument : wanted) required += argument.starts_with('?') ? 0 : 1;
+  const std::size_t passed = call.children.size() - 1;
+  if (passed < required || passed > wanted.size()) {
+    fail(
+        "D_PROTO_LEN", call,
+        fmt::format("{}( ) prototype mismatch: {} arg{} passed, {}{} expected", info.name, passed,
+                    passed == 1 ? "" : "s", required < wanted.size() ? "at least " : "", required));
+  }
+  for (std::size_t i = 0; i < passed; ++i) {
+    Node& argument = *call.children[i + 1];
+    expression(argument);
+    std::string_view type = wanted[i];
+    if (type.starts_with('?')) type.remove_prefix(1);
+    Node shape;
+    shape.type = types_.find(type);
+    if (!argument_fits(shape, argument)) {
+      fail("D_PROTO_ARG", argument,
+           fmt::format("{}( ) argument #{} is incompatible with prototype:\n\tprototype: {}\n\t "
+                       "argument: {}",
+                       info.name, i + 1, type, type_name(argument)));
+    }
+  }
+}
+
+void Sema::call(Node& node) {
+  const Node& designator = *node.children[0];
+  if (designator.kind != NodeKind::identifier) {
+    fail("D_FUNC_IDENT", designator, "function designator is not of function type");
+  }
+  const FunctionInfo* info = find_function(designator.text);
+  if (info == nullptr) {
+    const bool array = designator.text == "args" || designator.text == "uregs";
+    if (array || find_builtin(designator.text) != nullptr ||
+        find_variable(Scope::global, designator.text) != nullptr) {
+      fail("D_FUNC_IDKIND", designator,
+           fmt::format("{} '{}' may not be referenced as a function", array ? "array" : "scalar",
+                       designator.text));
+    }
+    Diagnostic diagnostic =
+        source_.diagnostic("D_FUNC_UNDEF", designator.place,
+                           fmt::format("undefined function name: {}", designator.text));
+    diagnostic.near_names = nearest_names(designator.text, all_names(space_));
+    throw CompileError{std::move(diagnostic)};
+  }
+  switch (info->kind) {
+    case FunctionKind::missing:
+      unsupported(designator.place, fmt::format("{}( ) is", info->name));
+    case FunctionKind::action:
+    case FunctionKind::aggregating:
+      fail(
+          "D_CG_EXPR", node,
+          fmt::format("{} {}( ) may not be called from a D expression (D program context required)",
+                      kind_name(info->kind), info->name));
+    case FunctionKind::subroutine:
+      break;
+  }
+  check_arguments(node, *info);
+  node.type = types_.find(info->result);
+  node.id = info->id;
+}
+
+}  // namespace dtmalloc::dtrace
