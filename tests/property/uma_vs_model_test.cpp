@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The allocator against the model, after each statement: addresses that cannot be, class sizes,
+// contents, firings, statistics of each CPU, and the laws over all structures.
+
+#include <gtest/gtest.h>
+
+#include "support/laws.hpp"
+#include "support/op_gen.hpp"
+#include "support/replay.hpp"
+
+namespace dtmalloc::support {
+namespace {
+
+using workload::Workload;
+
+std::string agrees(const Workload& workload) {
+  Replay replay(workload);
+  const std::string problem = replay.run();
+  return problem.empty() ? replay.compare_all() : problem;
+}
+
+// REQ: LAW-1 LAW-2 LAW-3
+TEST(UmaVsModel, Agrees_WhenAllKindsOfOperationsMix) { check_law(400, mixed_profile, agrees); }
+
+TEST(UmaVsModel, Agrees_WhenFewClassesHaveManyBlocks) { check_law(300, small_profile, agrees); }
+
+// Small requests fail with a firing of size 0, large ones without a trace, and only when nothing
+// is left.
+TEST(UmaVsModel, Agrees_WhenMemoryRunsOut) { check_law(200, tight_profile, agrees); }
+
+TEST(UmaVsModel, Agrees_WhenNothingIsTraced) {
+  check_law(200, mixed_profile, [](const Workload& workload) {
+    Replay replay(workload, {.probes = false, .invariants = std::nullopt});
+    const std::string problem = replay.run();
+    return problem.empty() ? replay.compare_all() : problem;
+  });
+}
+
+// INVARIANTS changes how many items a slab holds, not what a caller may see.
+TEST(UmaVsModel, HasTheSameStatistics_WithAndWithoutInvariants) {
+  check_law(100, mixed_profile, [](const Workload& workload) -> std::string {
+    Replay production(workload, {.probes = true, .invariants = false});
+    std::string problem = production.run();
+    if (!problem.empty()) return problem;
+    Replay debug(workload, {.probes = true, .invariants = true});
+    problem = debug.run();
+    if (!problem.empty()) return problem;
+    for (std::size_t i = 0; i < production.types().size(); ++i) {
+      const TypeStats a = production.kernel().type_stats(*production.types()[i]);
+      const TypeStats b = debug.kernel().type_stats(*debug.types()[i]);
+      if (a.memalloced != b.memalloced || a.memfreed != b.memfreed || a.numallocs != b.numallocs ||
+          a.numfrees != b.numfrees || a.size_mask != b.size_mask) {
+        return std::string("INVARIANTS change the statistics of ") +
+               production.types()[i]->ks_shortdesc;
+      }
+    }
+    return "";
+  });
+}
+
+}  // namespace
+}  // namespace dtmalloc::support

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Laws over a kernel's counters.
+
+#include "support/laws.hpp"
+
+#include <map>
+
+#include "vm/uma_int.hpp"
+
+namespace dtmalloc::support {
+namespace {
+
+std::string differs(const std::string& what, std::uint64_t got, std::uint64_t expected) {
+  if (got == expected) return "";
+  return what + ": " + std::to_string(got) + ", expected " + std::to_string(expected);
+}
+
+}  // namespace
+
+std::uint64_t expected_zmax(std::uint64_t mem) { return mem / 4096 <= 32768 ? 4096 : 65536; }
+
+std::string law_of_types(const Kernel& kernel, const std::vector<malloc_type*>& types,
+                         const reference::FlatMalloc& model) {
+  // With frees under a wrong type only the sum over all types is the live blocks.
+  std::uint64_t live_bytes = 0, live_count = 0, bytes = 0, count = 0;
+  for (const auto& [address, block] : model.live()) {
+    live_bytes += block.size;
+    ++live_count;
+  }
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (types[i] == nullptr) continue;
+    const TypeStats got = kernel.type_stats(*types[i]);
+    const reference::FlatStats expected = model.stats(static_cast<int>(i));
+    bytes += got.memalloced - got.memfreed;
+    count += got.numallocs - got.numfrees;
+    const std::string name = std::string("type ") + types[i]->ks_shortdesc + ", ";
+    std::string wrong = differs(name + "memalloced", got.memalloced, expected.memalloced);
+    if (wrong.empty()) wrong = differs(name + "memfreed", got.memfreed, expected.memfreed);
+    if (wrong.empty()) wrong = differs(name + "numallocs", got.numallocs, expected.numallocs);
+    if (wrong.empty()) wrong = differs(name + "numfrees", got.numfrees, expected.numfrees);
+    if (wrong.empty()) wrong = differs(name + "mask of sizes", got.size_mask, expected.mask);
+    if (!wrong.empty()) return wrong;
+  }
+  const std::string wrong = differs("bytes in use of all types", bytes, live_bytes);
+  return wrong.empty() ? differs("blocks in use of all types", count, live_count) : wrong;
+}
+
+std::string law_of_kegs(const Kernel& kernel, const reference::FlatMalloc& model) {
+  std::map<std::string, std::uint64_t> live;
+  for (const auto& [address, block] : model.live()) {
+    if (block.zindx != -1) ++live["malloc-" + std::to_string(block.size)];
+  }
+  for (const ZoneStats& zone : kernel.zones()) {
+    if (zone.ppera == 0) return "zone " + zone.name + " has slabs of no pages";
+    std::uint64_t cached = zone.keg_free_items + zone.bucket_cache_items;
+    for (const std::uint64_t items : zone.cpu_items) cached += items;
+    std::string wrong = differs("zone " + zone.name + ", items live and free", zone.used + cached,
+                                zone.keg_pages / zone.ppera * zone.ipers);
+    if (wrong.empty()) wrong = differs("zone " + zone.name + ", FREE", zone.free, cached);
+    if (wrong.empty() && zone.name.rfind("malloc-", 0) == 0) {
+      wrong = differs("zone " + zone.name + ", live items", zone.used, live[zone.name]);
+    }
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+std::string law_of_pages(const Kernel& kernel, const reference::FlatMalloc& model) {
+  std::uint64_t keg_pages = 0, large = 0, contig = 0;
+  for (const ZoneStats& zone : kernel.zones()) keg_pages += zone.keg_pages;
+  for (const auto& [address, block] : model.live()) {
+    if (block.zindx == -1) (block.contig ? contig : large) += block.size;
+  }
+  std::string wrong =
+      differs("pages free, in kegs and in large blocks",
+              kernel.free_pages() + keg_pages + (large + contig) / kPageSize, kernel.total_pages());
+  if (wrong.empty()) {
+    wrong = differs("uma_kmem_total", kernel.uma_kmem_total(), keg_pages * kPageSize + large);
+  }
+  return wrong;
+}
+
+std::string law_of_structures(Kernel& kernel) { return check_vm(kernel.vm()); }
+
+}  // namespace dtmalloc::support
