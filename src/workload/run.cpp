@@ -139,8 +139,6 @@ Slot& Runner::State::get(Thread& thread, const Op& op, const BlockRef& ref) {
     ++store.waiters;
     --alive;
     cpus.sleep_on(&store, "use of " + name, "the block to be set");
-    ++alive;
-    --store.waiters;
     if (ending) throw RunEnd{};
   }
 }
@@ -162,7 +160,14 @@ void Runner::State::put(Thread& thread, const Op& op, const BlockRef& ref, void*
       store.sparse[{first, second}] = slot;
     }
   }
-  if (store.waiters != 0) cpus.wakeup(&store);
+  if (store.waiters != 0) wake(store);
+}
+
+// Whoever is woken is alive from here on, although it runs later.
+void Runner::State::wake(NameStore& store) {
+  alive += store.waiters;
+  store.waiters = 0;
+  cpus.wakeup(&store);
 }
 
 malloc_type* Runner::State::type_of(const Op& op, Index index) {
@@ -310,7 +315,7 @@ void Runner::State::thread_body(Thread thread, const Op& op) {
 // Threads that wait for a block look again: it may never come.
 void Runner::State::end_all() {
   for (NameStore& store : names) {
-    if (store.waiters != 0) cpus.wakeup(&store);
+    if (store.waiters != 0) wake(store);
   }
 }
 

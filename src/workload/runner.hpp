@@ -94,6 +94,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   Result<void> history(const Op& op);
   void after_operation();
   void end_all();
+  void wake(NameStore& store);
   void set_site(Thread& thread, const Op& op);
   malloc_type* type_of(const Op& op, Index index);
   Slot* find(Thread& thread, const Op& op, const BlockRef& ref);

@@ -187,5 +187,30 @@ TEST(Schedule, SameSeedGivesTheSameSchedule) {
   });
 }
 
+// The maker of `b` was woken when `a` was set, but has not run when `b` is needed.
+TEST(Schedule, WaitsForABlock_WhenItsMakerHasJustBeenWoken) {
+  const auto workload = workload::parse(
+      "kernel cpus=2\n"
+      "thread \"waits\" cpu=0 {\n  free a\n  b = malloc 16 M_TEMP M_WAITOK\n}\n"
+      "thread \"makes\" cpu=1 {\n  wait 1us\n  a = malloc 16 M_TEMP M_WAITOK\n  free b\n}\n"
+      "join\n",
+      "woken.wl");
+  ASSERT_TRUE(workload.has_value()) << to_string(workload.error());
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    KernelConfig config;
+    workload->kernel.apply(config);
+    config.seed = seed;
+    Kernel kernel(config);
+    kernel.cpus().bind(0);
+    {
+      workload::Runner runner(*workload, kernel);
+      ASSERT_TRUE(runner.boot().has_value());
+      const workload::Outcome outcome = runner.run();
+      EXPECT_FALSE(outcome.error) << "seed " << seed << ": " << to_string(*outcome.error);
+    }
+    kernel.cpus().unbind();
+  }
+}
+
 }  // namespace
 }  // namespace dtmalloc::support
