@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Signals and the timer of the progress line.
+// Locking:      handlers only store to lock-free atomics
+
+#include "interrupt.hpp"
+
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+namespace dtmalloc::sim {
+
+std::atomic<bool> attention{false};
+
+namespace {
+
+std::atomic<bool> stop_asked{false};
+std::atomic<bool> progress_due{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void on_stop(int) {
+  stop_asked.store(true, std::memory_order_relaxed);
+  attention.store(true, std::memory_order_relaxed);
+}
+
+void on_timer(int) {
+  progress_due.store(true, std::memory_order_relaxed);
+  attention.store(true, std::memory_order_relaxed);
+}
+
+void handle(int signal, void (*handler)(int), int flags) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+void set_timer(long first_us, long next_us) {
+  itimerval timer{};
+  timer.it_value = {first_us / 1000000, first_us % 1000000};
+  timer.it_interval = {next_us / 1000000, next_us % 1000000};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  handle(SIGPIPE, SIG_IGN, 0);
+  // After one signal the default action is back: the second one kills.
+  handle(SIGINT, on_stop, static_cast<int>(SA_RESETHAND | SA_RESTART));
+  handle(SIGTERM, on_stop, static_cast<int>(SA_RESETHAND | SA_RESTART));
+}
+
+InterruptGuard::~InterruptGuard() {
+  handle(SIGINT, SIG_DFL, 0);
+  handle(SIGTERM, SIG_DFL, 0);
+}
+
+bool InterruptGuard::interrupted() { return stop_asked.load(std::memory_order_relaxed); }
+
+ProgressTimer::ProgressTimer() {
+  if (::isatty(STDERR_FILENO) != 1) return;
+  running_ = true;
+  handle(SIGALRM, on_timer, SA_RESTART);
+  set_timer(1000000, 250000);
+}
+
+ProgressTimer::~ProgressTimer() {
+  if (!running_) return;
+  set_timer(0, 0);
+  handle(SIGALRM, SIG_IGN, 0);
+}
+
+bool ProgressTimer::due() { return progress_due.exchange(false, std::memory_order_relaxed); }
+
+}  // namespace dtmalloc::sim

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What breaks into a running workload: ^C, the progress line's clock, the consumer's clock.
+
+#pragma once
+
+#include <atomic>
+
+namespace dtmalloc::sim {
+
+// Set by whoever wants the run to look up between two operations.
+extern std::atomic<bool> attention;
+
+// From construction on the first SIGINT or SIGTERM asks the run to end and the second one kills;
+// a closed pipe is an error of write(2), not a signal.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  static bool interrupted();
+};
+
+// Raises `attention` a few times a second once a second has passed, if standard error is a
+// terminal.
+class ProgressTimer {
+ public:
+  ProgressTimer();
+  ~ProgressTimer();
+  ProgressTimer(const ProgressTimer&) = delete;
+  ProgressTimer& operator=(const ProgressTimer&) = delete;
+  bool due();  // a line should be printed now
+
+ private:
+  bool running_ = false;
+};
+
+}  // namespace dtmalloc::sim

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From a workload and the command line to a booted machine.
+
+#pragma once
+
+#include <dtmalloc/kernel.hpp>
+#include <dtmalloc/workload/workload.hpp>
+#include <optional>
+#include <string>
+
+#include "commands.hpp"
+
+namespace dtmalloc::sim {
+
+// Reads and parses a workload ("-": standard input); nothing: a message was printed.
+std::optional<workload::Workload> load_workload(const std::string& path);
+
+// The machine's configuration; nothing: it cannot be, and a message was printed.
+std::optional<KernelConfig> machine_config(const workload::Workload& workload,
+                                           const MachineOptions& options);
+
+// "panic: TEXT" and the call sites, innermost first, on standard error.
+void print_panic(const KernelPanic& panic);
+
+}  // namespace dtmalloc::sim

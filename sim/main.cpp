@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The command line: options to a command's struct, and nothing else.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <dtmalloc/sys/diagnostic.hpp>
+#include <dtmalloc/workload/workload.hpp>
+
+#include "commands.hpp"
+#include "output.hpp"
+
+namespace {
+
+using namespace dtmalloc;
+using namespace dtmalloc::sim;
+
+const std::vector<std::string> kCommands{"run", "list", "import"};
+const std::vector<std::string> kLater{"dtrace", "check", "generate", "shrink",  "replay",
+                                      "record", "diff",  "merge",    "overhead"};
+
+std::string did_you_mean(const std::string& name, const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& near : nearest_names(name, names)) {
+    out += (out.empty() ? "; did you mean " : ", ") + near;
+  }
+  return out.empty() ? out : out + "?";
+}
+
+void add_machine_options(CLI::App& app, MachineOptions& machine) {
+  const auto size = [](std::optional<std::uint64_t>& slot) {
+    return [&slot](const CLI::results_t& values) {
+      slot = workload::parse_size(values.back());
+      return slot.has_value();
+    };
+  };
+  app.add_option("--cpus", machine.cpus, "simulated CPUs")->check(CLI::Range(1, 1024));
+  app.add_option("--release", machine.release, "FreeBSD release whose rules hold: 8, 12, 14, 16");
+  app.add_option("--mem", size(machine.mem), "physical memory: 512M, 2G, ...")->type_name("SIZE");
+  app.add_option("--seed", size(machine.seed), "seed of the run")->type_name("N");
+  app.add_flag("--invariants", machine.invariants, "kernel option INVARIANTS");
+  app.add_option_function<std::string>(
+         "--clock", [&machine](const std::string& clock) { machine.real_clock = clock == "real"; },
+         "virtual (default) or real")
+      ->check(CLI::IsMember({"virtual", "real"}));
+}
+
+struct RunParser {
+  explicit RunParser(CLI::App& app) : command(app) {
+    app.add_option("WORKLOAD", options.workload, "workload file, - for standard input")->required();
+    app.add_option("ARG", options.args, "$1, $2, ... of the D programs");
+    name = app.add_option("-n", names, "D program given in place")->type_name("PROG");
+    script = app.add_option("-s", scripts, "file with a D program")->type_name("SCRIPT");
+    option = app.add_option("-x", settings, "tracing option")->type_name("OPT[=V]");
+    for (CLI::Option* each : {name, script, option}) each->allow_extra_args(false);
+    quiet = app.add_flag("-q", on[0], "print only what the D programs print (-x quiet)");
+    zdefs = app.add_flag("-Z", on[1], "descriptions may match nothing (-x zdefs)");
+    destructive = app.add_flag("-w", on[2], "allow destructive actions (-x destructive)");
+    flowindent = app.add_flag("-F", on[3], "indent by function (-x flowindent)");
+    app.add_option("--report", options.reports, "reports after the run: vmstat-m[=capture|RELEASE]")
+        ->type_name("LIST")
+        ->allow_extra_args(false);
+    app.add_flag("--json,--libxo", options.json, "reports as JSON");
+    app.add_flag("--strict", options.strict, "leaks, drops and errors end with status 5");
+    app.add_option("-o", options.output, "write results to a file")->type_name("FILE");
+    add_machine_options(app, options.machine);
+  }
+
+  // Options count in the order of the command line.
+  RunOptions& ordered() {
+    std::size_t n = 0, s = 0, x = 0;
+    for (const CLI::Option* each : command.parse_order()) {
+      if (each == name && n < names.size()) options.programs.push_back({false, names[n++]});
+      if (each == script && s < scripts.size()) options.programs.push_back({true, scripts[s++]});
+      if (each == option && x < settings.size()) {
+        const std::string& text = settings[x++];
+        const std::size_t equals = std::min(text.find('='), text.size());
+        options.tracing.emplace_back(text.substr(0, equals),
+                                     equals < text.size() ? text.substr(equals + 1) : "");
+      }
+      if (each == quiet) options.tracing.emplace_back("quiet", "");
+      if (each == zdefs) options.tracing.emplace_back("zdefs", "");
+      if (each == destructive) options.tracing.emplace_back("destructive", "");
+      if (each == flowindent) options.tracing.emplace_back("flowindent", "");
+    }
+    return options;
+  }
+
+  CLI::App& command;
+  RunOptions options;
+  bool on[4] = {};
+  std::vector<std::string> names, scripts, settings;
+  CLI::Option *name, *script, *option, *quiet, *zdefs, *destructive, *flowindent;
+};
+
+// What is wrong with the command line, with the options that may have been meant.
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string text = error.what();
+  const CLI::App* command = &app;
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    if (sub->parsed()) command = sub;
+  }
+  if (error.get_name() == "ExtrasError") {
+    std::vector<std::string> extras = command->remaining(true), names;
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+    }
+    if (!extras.empty()) {
+      const std::string name = extras.front().substr(0, extras.front().find('='));
+      text = (name.starts_with('-') ? "unknown option " : "unexpected argument ") + name +
+             did_you_mean(name, names);
+    }
+  }
+  complain(text);
+  print_error("Try `dtmalloc " + (command == &app ? "" : command->get_name() + " ") + "--help`.\n");
+  return kUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "FreeBSD's malloc(9) and dtmalloc(4), simulated: runs workloads, traces them with D.",
+      "dtmalloc");
+  app.set_version_flag("--version", "dtmalloc " DTM_VERSION);
+  app.require_subcommand(1);
+
+  CLI::App* run = app.add_subcommand("run", "run a workload, trace it, print reports");
+  RunParser run_parser(*run);
+  ListOptions list_options;
+  CLI::App* list = app.add_subcommand("list", "list the probes of a machine, as dtrace -l does");
+  list->add_option("WORKLOAD", list_options.workload, "workload whose types are registered");
+  add_machine_options(*list, list_options.machine);
+  sim::ImportOptions import_options;
+  CLI::App* import = app.add_subcommand("import", "make a workload from a capture");
+  import->add_option("FORMAT", import_options.format, "vmstat-m")->required();
+  import->add_option("FILE", import_options.file, "the capture, - for standard input")->required();
+  import->add_option("-o", import_options.output, "write the workload to a file")
+      ->type_name("FILE");
+  import->add_flag("--replay-history", import_options.replay_history,
+                   "make the past requests for real");
+
+  if (argc < 2) {
+    print_error(app.help());
+    return kUsage;
+  }
+  const std::string first = argv[1];
+  if (!first.starts_with('-') &&
+      std::find(kCommands.begin(), kCommands.end(), first) == kCommands.end()) {
+    const bool later = std::find(kLater.begin(), kLater.end(), first) != kLater.end();
+    complain(later ? "the command " + first + " is not modelled yet"
+                   : "unknown command '" + first + "'" + did_you_mean(first, kCommands));
+    print_error("Commands: run, list, import. Try `dtmalloc --help`.\n");
+    return kUsage;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error);
+  }
+  if (run->parsed()) return run_command(run_parser.ordered());
+  if (list->parsed()) return list_command(list_options);
+  return import_command(import_options);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where results go: standard output, or a file that appears only when it is whole.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace dtmalloc::sim {
+
+class Output {
+ public:
+  // Empty path: standard output. Null: cannot be opened, and a message was printed.
+  static std::unique_ptr<Output> open(const std::string& path);
+  ~Output();  // an uncommitted file is removed
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void write(std::string_view text);
+  void flush();
+  // Nothing more can be written (a closed pipe, a full disk).
+  bool failed() const { return error_ != 0; }
+  // Writes the rest and gives the file its name; false: a message was printed where one helps.
+  bool commit();
+
+ private:
+  Output() = default;
+  std::string path_, temporary_;  // temporary_ empty: written in place
+  std::string buffer_;
+  int fd_ = 1;
+  int error_ = 0;
+  bool eager_ = false;  // a terminal
+};
+
+// "dtmalloc: TEXT\n" on standard error.
+void complain(std::string_view text);
+// Text on standard error, as it is.
+void print_error(std::string_view text);
+
+}  // namespace dtmalloc::sim

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// `dtmalloc run`: boot, enable, run, print.
+
+#include <dtmalloc/workload/run.hpp>
+#include <optional>
+
+#include "commands.hpp"
+#include "interrupt.hpp"
+#include "machine.hpp"
+#include "output.hpp"
+#include "reports.hpp"
+#include "tracing.hpp"
+
+namespace dtmalloc::sim {
+namespace {
+
+class Run {
+ public:
+  Run(const RunOptions& options, const workload::Workload& workload, const KernelConfig& config,
+      Output& output)
+      : options_(options), workload_(workload), output_(output), kernel_(config) {
+    kernel_.cpus().set_console([this](std::string_view text) {
+      output_.flush();
+      print_error(text);
+    });
+    kernel_.cpus().bind(0);
+  }
+
+  int all(const std::vector<dtrace::ProgramSource>& sources) {
+    std::vector<Report> reports;
+    int status = kOk;
+    if (!read_reports(options_.reports, workload_, kernel_.release(), reports, status)) {
+      return status;
+    }
+    if (sources.empty() && reports.empty()) {
+      reports.push_back({"vmstat-m", kernel_.release().vmstat_format});
+    }
+    workload::Runner runner(workload_, kernel_,
+                            {.attention = &attention,
+                             .attend = [this, &runner] { return attend(runner.operations()); },
+                             .report = [this](const Diagnostic& d) { message(to_string(d)); }});
+    if (auto booted = runner.boot(); !booted) {
+      message(to_string(booted.error()));
+      return kRefused;
+    }
+    if (!sources.empty()) {
+      tracing_.emplace(kernel_, output_);
+      if (!tracing_->start(options_, sources)) return kRefused;
+    }
+    const workload::Outcome outcome = runner.run();
+    end_progress();
+    if (outcome.error) {
+      message(to_string(*outcome.error));
+      return kRefused;
+    }
+    if (outcome.panic) {
+      output_.flush();
+      print_panic(*outcome.panic);
+    }
+    stop_tracing();
+    for (const Report& report : reports) {
+      output_.write(print_report(report, kernel_, options_.json));
+    }
+    return exit_status(outcome);
+  }
+
+ private:
+  // Between two operations; false ends the run.
+  bool attend(std::uint64_t operations) {
+    attention.store(false, std::memory_order_relaxed);
+    if (InterruptGuard::interrupted()) {
+      if (tracing_ && !tracing_->exited()) output_.write("\n");
+      return false;
+    }
+    if (tracing_ && tracing_->exited()) tracing_->stop();
+    if (output_.failed()) return false;
+    if (progress_.due()) {
+      progress_shown_ = true;
+      print_error("\r" + std::to_string(operations) + " operations, " +
+                  std::to_string(kernel_.cpus().clock().now() / 1000000) + " ms of virtual time");
+    }
+    return true;
+  }
+
+  void end_progress() {
+    if (progress_shown_) print_error("\r\x1b[K");
+    progress_shown_ = false;
+  }
+
+  void message(const std::string& text) {
+    end_progress();
+    output_.flush();
+    print_error(text);
+  }
+
+  // After a panic the consumer still shows what it has; the machine itself may refuse END.
+  void stop_tracing() {
+    if (!tracing_) return;
+    try {
+      tracing_->stop();
+    } catch (const KernelPanic&) {
+    }
+  }
+
+  int exit_status(const workload::Outcome& outcome) const {
+    if (outcome.panic) return kPanic;
+    if (outcome.failed_expects != 0) return kExpectFailed;
+    if (tracing_ && (tracing_->exit_status() & 0xff) != 0) return tracing_->exit_status() & 0xff;
+    if (options_.strict && (outcome.leaked_types != 0 || (tracing_ && tracing_->had_errors()))) {
+      return kStrict;
+    }
+    return kOk;
+  }
+
+  const RunOptions& options_;
+  const workload::Workload& workload_;
+  Output& output_;
+  ProgressTimer progress_;
+  bool progress_shown_ = false;
+  Kernel kernel_;
+  std::optional<Tracing> tracing_;
+};
+
+}  // namespace
+
+int run_command(const RunOptions& options) {
+  const auto workload = load_workload(options.workload);
+  if (!workload) return kRefused;
+  std::vector<dtrace::ProgramSource> sources;
+  if (!read_programs(options, sources)) return kRefused;
+  const auto config = machine_config(*workload, options.machine);
+  if (!config) return kRefused;
+  const auto output = Output::open(options.output);
+  if (output == nullptr) return kRefused;
+  const InterruptGuard interrupts;
+  const int status = Run(options, *workload, *config, *output).all(sources);
+  if (status == kRefused || status == kUsage) {
+    if (options.output.empty()) output->flush();
+    return status;
+  }
+  if (!output->commit()) return kRefused;
+  return status;
+}
+
+int list_command(const ListOptions& options) {
+  auto workload = workload::parse("", "");
+  if (!options.workload.empty()) {
+    auto loaded = load_workload(options.workload);
+    if (!loaded) return kRefused;
+    workload = std::move(*loaded);
+  }
+  const auto config = machine_config(*workload, options.machine);
+  if (!config) return kRefused;
+  const InterruptGuard interrupts;
+  const auto output = Output::open("");
+  Kernel kernel(*config);
+  kernel.cpus().bind(0);
+  workload::Runner runner(*workload, kernel);
+  if (auto booted = runner.boot(); !booted) {
+    print_error(to_string(booted.error()));
+    return kRefused;
+  }
+  Tracing tracing(kernel, *output);
+  tracing.session().list(nullptr);
+  return output->commit() ? kOk : kRefused;
+}
+
+}  // namespace dtmalloc::sim

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// D programs on the machine of a run.
+
+#include "tracing.hpp"
+
+#include <cstring>
+#include <dtmalloc/workload/workload.hpp>
+
+#include "interrupt.hpp"
+
+namespace dtmalloc::sim {
+namespace {
+
+constexpr std::uint64_t kWatchInterval = 10'000'000;  // ns between looks for exit()
+
+dtrace::Framework& prepared(dtrace::Framework& framework, Kernel& kernel) {
+  framework.load_standard_providers();
+  dtrace::load_dtmalloc(framework, kernel);
+  return framework;
+}
+
+}  // namespace
+
+bool read_programs(const RunOptions& options, std::vector<dtrace::ProgramSource>& sources) {
+  for (const ProgramOption& program : options.programs) {
+    dtrace::ProgramSource source;
+    source.args = options.args;
+    if (!program.script) {
+      source.text = program.text;
+    } else {
+      source.kind = dtrace::ProgramSource::script;
+      source.name = program.text;
+      auto text = workload::read_text(program.text);
+      if (!text) {
+        std::string reason = text.error().message;
+        const std::string prefix = "cannot read " + program.text + ": ";
+        if (reason.starts_with(prefix)) reason = reason.substr(prefix.size());
+        print_error("dtrace: failed to open " + program.text + ": " + reason + "\n");
+        return false;
+      }
+      source.text = std::move(*text);
+    }
+    sources.push_back(std::move(source));
+  }
+  return true;
+}
+
+Tracing::Tracing(Kernel& kernel, Output& output)
+    : kernel_(kernel),
+      framework_(kernel.cpus(), kernel.addresses()),
+      session_(prepared(framework_, kernel),
+               {.out = [&output](std::string_view text) { output.write(text); },
+                .err =
+                    [&output](std::string_view text) {
+                      output.flush();
+                      print_error(text);
+                    }}) {}
+
+Tracing::~Tracing() {
+  if (watch_ != 0) kernel_.cpus().clock().cancel(watch_);
+}
+
+bool Tracing::start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources) {
+  for (const auto& [name, value] : options.tracing) {
+    if (auto set = session_.set_option(name, value); !set) {
+      print_error("dtrace: failed to set -x " + name + ": " + set.error().message + "\n");
+      return false;
+    }
+  }
+  std::vector<dtrace::ProgramId> programs;
+  for (const dtrace::ProgramSource& source : sources) {
+    auto program = session_.compile(source);
+    if (!program) {
+      print_error(dtrace::message_of(source, program.error()));
+      return false;
+    }
+    programs.push_back(*program);
+  }
+  const auto refused = [](const Diagnostic& error, const char* what) {
+    const std::string& text = error.message;
+    print_error((text.starts_with("dtrace: ") ? "" : "dtrace: " + std::string(what)) + text +
+                (text.ends_with('\n') ? "" : "\n"));
+    return false;
+  };
+  for (const dtrace::ProgramId program : programs) {
+    if (auto enabled = session_.enable(program); !enabled) return refused(enabled.error(), "");
+  }
+  if (auto gone = session_.go(); !gone) return refused(gone.error(), "could not enable tracing: ");
+  started_ = true;
+  Clock& clock = kernel_.cpus().clock();
+  watch_ = clock.schedule(clock.now() + kWatchInterval, kWatchInterval, [this] {
+    if (exited()) attention.store(true, std::memory_order_relaxed);
+  });
+  return true;
+}
+
+void Tracing::stop() {
+  if (!started_ || stopped_) return;
+  stopped_ = true;
+  session_.stop();
+}
+
+}  // namespace dtmalloc::sim

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The D programs of a run: compiled and enabled after boot, stopped once.
+
+#pragma once
+
+#include <dtmalloc/dtrace/session.hpp>
+#include <dtmalloc/kernel.hpp>
+#include <memory>
+#include <vector>
+
+#include "commands.hpp"
+#include "output.hpp"
+
+namespace dtmalloc::sim {
+
+// The sources of -n and -s; false: a message was printed.
+bool read_programs(const RunOptions& options, std::vector<dtrace::ProgramSource>& sources);
+
+class Tracing {
+ public:
+  Tracing(Kernel& kernel, Output& output);
+  ~Tracing();
+
+  // Options, compilation, enabling, BEGIN; false: a message was printed.
+  bool start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources);
+  // Tracing ended by exit(); the workload goes on.
+  bool exited() const { return !stopped_ && session_.done(); }
+  // END, the last pass, aggregations. Later calls do nothing.
+  void stop();
+  int exit_status() const { return session_.exit_status(); }
+  bool had_errors() const { return session_.had_errors(); }
+  dtrace::Session& session() { return session_; }
+
+ private:
+  Kernel& kernel_;
+  dtrace::Framework framework_;
+  dtrace::Session session_;
+  CalloutId watch_ = 0;
+  bool started_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace dtmalloc::sim
