@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the workload language promises when it runs (sim/README.md).
+#include <gtest/gtest.h>
+
+#include <dtmalloc/workload/run.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dtmalloc::workload {
+namespace {
+
+// A workload on a machine of its own.
+struct Machine {
+  explicit Machine(const std::string& text) {
+    auto parsed = parse(text, "t.wl");
+    EXPECT_TRUE(parsed) << (parsed ? "" : to_string(parsed.error()));
+    if (!parsed) return;
+    workload = std::move(*parsed);
+    KernelConfig config;
+    config.cpus = 2;
+    config.mem = std::uint64_t{512} << 20;
+    workload.kernel.apply(config);
+    config.fixed_cpus = true;
+    kernel = std::make_unique<Kernel>(config);
+    kernel->cpus().bind(0);
+    kernel->cpus().set_console([this](std::string_view line) { console += line; });
+    runner = std::make_unique<Runner>(
+        workload, *kernel,
+        RunHooks{nullptr, {}, [this](const Diagnostic& d) { failures.push_back(to_string(d)); }});
+    auto booted = runner->boot();
+    EXPECT_TRUE(booted) << (booted ? "" : to_string(booted.error()));
+    outcome = runner->run();
+  }
+  TypeStats stats(const char* symbol) {
+    return kernel->type_stats(*kernel->type_by_symbol(symbol));
+  }
+  // Ran to its end and every expect held.
+  void expect_good() {
+    EXPECT_FALSE(outcome.error) << to_string(*outcome.error);
+    EXPECT_FALSE(outcome.panic) << outcome.panic->what();
+    for (const std::string& failure : failures) ADD_FAILURE() << failure;
+  }
+
+  Workload workload;
+  std::string console;
+  std::vector<std::string> failures;
+  std::unique_ptr<Kernel> kernel;
+  std::unique_ptr<Runner> runner;
+  Outcome outcome;
+};
+
+// REQ: WL-08
+TEST(WorkloadRun, EveryOperationReachesItsFunction) {
+  Machine m(R"(type M_A "a"
+a = malloc 100 M_A M_WAITOK
+expect size(a) == 128 && inuse(M_A) == 1 && memuse(M_A) == 128 && requests(M_A) == 1
+a = realloc a 300 M_A M_WAITOK
+expect size(a) == 384 && requests(M_A) == 2 && inuse(M_A) == 1
+b = mallocarray 8 64 M_A M_WAITOK
+expect size(b) == 512
+c = malloc_aligned 300 16 M_A M_WAITOK
+expect size(c) == 512
+d = contigmalloc 5000 M_A M_WAITOK
+expect size(d) == 8192
+e = malloc_exec 100 M_A M_WAITOK
+expect size(e) == 4096
+f = reallocf e 70000 M_A M_WAITOK
+expect size(f) == 73728
+free a
+zfree b
+free c
+contigfree d
+free f
+expect inuse(M_A) == 0 && memuse(M_A) == 0 && requests(M_A) == 7
+)");
+  m.expect_good();
+}
+
+// REQ: WL-09
+TEST(WorkloadRun, BootIsTypesAndHistory) {
+  Machine m(R"(type M_A "a"
+type M_TEMP "temp"
+type M_B "b"
+history M_A allocs=10 memalloced=1000 frees=4 memfreed=400 sizes=16,64
+)");
+  m.expect_good();
+  const TypeStats a = m.stats("M_A");
+  EXPECT_EQ(a.numallocs, 10u);
+  EXPECT_EQ(a.memalloced, 1000u);
+  EXPECT_EQ(a.numfrees, 4u);
+  EXPECT_EQ(a.memfreed, 400u);
+  EXPECT_EQ(a.size_mask, 0b101u);
+  // A type of the kernel's own takes the place where it is declared.
+  std::vector<std::string> order;
+  for (const malloc_type* type : m.kernel->types()) order.emplace_back(type->ks_shortdesc);
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"cache", "devbuf", "UMA", "UMAHash", "a", "temp", "b"}));
+  EXPECT_EQ(m.outcome.operations, 0u);
+}
+
+// REQ: WL-10
+TEST(WorkloadRun, RepeatIndexesBlocks) {
+  Machine m(R"(type M_A "a"
+repeat 100 as i { x[i] = malloc 16+i M_A M_WAITOK }
+repeat 10 as i { repeat 10 as j { y[i,j] = malloc 16 M_A M_WAITOK } }
+repeat 50 as i { free x[99-i] }
+x[-5] = malloc 16 M_A M_WAITOK
+x[1000000000] = malloc 16 M_A M_WAITOK
+free x[-5]
+free x[1000000000]
+free y[9,9]
+expect inuse(M_A) == 149
+)");
+  m.expect_good();
+}
+
+// REQ: WL-11
+TEST(WorkloadRun, DistributionsRepeatWithTheSeed) {
+  const char* text = R"(kernel seed=5
+type M_A "a"
+repeat 1000 { a = malloc uniform(16,4096) M_A M_WAITOK }
+repeat 1000 { a = malloc choice(16,64,zipf(100),normal(200,50)) M_A M_WAITOK }
+)";
+  Machine first(text), second(text);
+  first.expect_good();
+  EXPECT_EQ(first.stats("M_A").memalloced, second.stats("M_A").memalloced);
+  // 1000 draws from 16..4096 are spread: the mean class size lies between 1 and 4 KiB.
+  EXPECT_GT(first.stats("M_A").memalloced, 1000u * 1024);
+  EXPECT_LT(first.stats("M_A").memalloced, 1000u * 4096);
+  Machine other(std::string(text).replace(12, 1, "6"));
+  EXPECT_NE(first.stats("M_A").memalloced, other.stats("M_A").memalloced);
+}
+
+// REQ: WL-12
+TEST(WorkloadRun, ThreadsWaitForBlocksOfOthers) {
+  Machine m(R"(type M_A "a"
+thread "consumer" cpu=1 {
+  repeat 50 as i { free x[i] }
+  free late
+}
+thread "producer" cpu=0 {
+  repeat 50 as i { x[i] = malloc 64 M_A M_WAITOK }
+  wait 1ms
+  late = malloc 64 M_A M_WAITOK
+}
+join
+expect inuse(M_A) == 0 && requests(M_A) == 51
+)");
+  m.expect_good();
+}
+
+// REQ: WL-13
+TEST(WorkloadRun, AnUnsetBlockIsADiagnosticWhenNobodyCanSetIt) {
+  Machine alone("type M_A \"a\"\nfree x\nx = malloc 1 M_A M_WAITOK\n");
+  ASSERT_TRUE(alone.outcome.error);
+  EXPECT_EQ(alone.outcome.error->tag, "WL_UNSET_BLOCK");
+  EXPECT_EQ(alone.outcome.error->where.line, 2u);
+  EXPECT_EQ(alone.outcome.error->source_line, "free x");
+  Machine threads(R"(thread "a" cpu=0 { free x[3] }
+thread "b" cpu=1 { x[4] = malloc 1 M_TEMP M_WAITOK }
+join
+)");
+  ASSERT_TRUE(threads.outcome.error);
+  EXPECT_EQ(threads.outcome.error->where.line, 1u);
+}
+
+// REQ: WL-14
+TEST(WorkloadRun, AFailedExpectIsReportedAndTheRunGoesOn) {
+  Machine m("a = malloc 16 M_TEMP M_WAITOK\nexpect requests(M_TEMP) == 2\nfree a\nexpect 1 > 2\n");
+  EXPECT_EQ(m.outcome.failed_expects, 2u);
+  ASSERT_EQ(m.failures.size(), 2u);
+  EXPECT_NE(m.failures[0].find("t.wl:2:1: "), std::string::npos) << m.failures[0];
+  EXPECT_NE(m.failures[0].find("requests(M_TEMP) is 1"), std::string::npos) << m.failures[0];
+  EXPECT_EQ(m.stats("M_TEMP").numfrees, 1u);
+}
+
+// REQ: WL-15
+TEST(WorkloadRun, WhatABuggyKernelDoesReachesTheKernel) {
+  Machine wild("a = malloc 70000 M_TEMP M_WAITOK\nfree a\nfree a\n");
+  ASSERT_TRUE(wild.outcome.panic);
+  EXPECT_NE(std::string(wild.outcome.panic->what()).find("has not been allocated"),
+            std::string::npos)
+      << wild.outcome.panic->what();
+  Machine wrong_type(R"(type M_A "a"
+type M_B "b"
+x = malloc 128 M_A M_WAITOK
+free x M_B
+expect inuse(M_A) == 1 && inuse(M_B) == -1 && memuse(M_B) == -128
+)");
+  wrong_type.expect_good();
+  Machine null(R"(kernel cpus=1 mem=1M
+repeat 300 as i { x[i] = malloc 4096 M_TEMP M_NOWAIT }
+expect null(x[299]) && fails(malloc-4096) > 0
+free x[299]
+)");
+  null.expect_good();
+}
+
+// REQ: WL-16
+TEST(WorkloadRun, AnUnloadPrintsTheLeakWarning) {
+  Machine m(R"(type M_A "a"
+repeat 3 { x = malloc 16 M_A M_WAITOK }
+unload M_A
+)");
+  m.expect_good();
+  EXPECT_EQ(m.console,
+            "Warning: memory type a leaked memory on destroy (3 allocations, 48 bytes leaked).\n");
+  EXPECT_EQ(m.outcome.leaked_types, 1u);
+}
+
+// REQ: WL-17
+TEST(WorkloadRun, TimeIsVirtual) {
+  Machine m("kernel cost=100ns\na = malloc 16 M_TEMP M_WAITOK\nfree a\nwait 5ms\n");
+  m.expect_good();
+  // Three operations and the wait.
+  EXPECT_EQ(m.kernel->cpus().clock().now(), 5'000'300u);
+}
+
+// REQ: WL-18
+TEST(WorkloadRun, NumbersThatCannotBeAreDiagnostics) {
+  const struct {
+    const char* text;
+    const char* tag;
+  } cases[] = {{"cpu 7\n", "WL_RANGE"},
+               {"repeat 2-3 { cpu 0 }\n", "WL_RANGE"},
+               {"a = malloc 1/0 M_TEMP M_WAITOK\n", "WL_ARITHMETIC"},
+               {"a = malloc 4611686018427387904*2 M_TEMP M_WAITOK\n", "WL_ARITHMETIC"},
+               {"a = malloc 1-2 M_TEMP M_WAITOK\n", "WL_RANGE"},
+               {"a = malloc uniform(2,1) M_TEMP M_WAITOK\n", "WL_RANGE"},
+               {"thread \"t\" cpu=9 { }\n", "WL_RANGE"},
+               {"expect fails(malloc-63) == 0\n", "WL_UNKNOWN_ZONE"},
+               {"critical { cpu 1 }\n", "WL_CONTEXT"}};
+  for (const auto& c : cases) {
+    Machine m(c.text);
+    ASSERT_TRUE(m.outcome.error) << c.text;
+    EXPECT_EQ(m.outcome.error->tag, c.tag) << c.text;
+    EXPECT_EQ(m.outcome.error->where.line, 1u);
+  }
+}
+
+// REQ: WL-19
+TEST(WorkloadRun, AUnknownClassOfHistoryNamesTheRelease) {
+  auto w = parse("kernel release=12\nhistory M_TEMP allocs=1 sizes=384\n", "t.wl");
+  ASSERT_TRUE(w);
+  KernelConfig config;
+  config.mem = std::uint64_t{512} << 20;
+  w->kernel.apply(config);
+  Kernel kernel(config);
+  kernel.cpus().bind(0);
+  Runner runner(*w, kernel);
+  auto booted = runner.boot();
+  ASSERT_FALSE(booted);
+  EXPECT_EQ(booted.error().tag, "WL_UNKNOWN_CLASS");
+  EXPECT_EQ(booted.error().message, "release 12 has no size class 384");
+}
+
+// REQ: WL-20
+TEST(WorkloadRun, CallSitesStandInAPanic) {
+  Machine m(
+      "a = malloc 70000 M_TEMP M_WAITOK\nfree a @foo_detach+0x2;foo_free\nfree a "
+      "@foo_detach+0x2;foo_free\n");
+  ASSERT_TRUE(m.outcome.panic);
+  EXPECT_EQ(m.outcome.panic->backtrace(), (std::vector<std::string>{"foo_free", "foo_detach+0x2"}));
+}
+
+}  // namespace
+}  // namespace dtmalloc::workload
