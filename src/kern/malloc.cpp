@@ -34,7 +34,7 @@ using Half __attribute__((may_alias)) = std::uint32_t;
 // that uses it, which compilers deny to atomics. Checkers see the atomic.
 template <typename T>
 inline T acquire(const T* word) {
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(DTM_CHECKS)
+#if defined(__x86_64__) && !defined(DTM_ATOMIC_WORDS)
   return *word;
 #else
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);

@@ -183,9 +183,15 @@ void Vm::page_wait(std::uint64_t seen) {
   });
 }
 
+void check_reserve_flags(Vm& vm, int flags) {
+  if (vm.config.invariants && (flags & m::USE_RESERVE) != 0 && (flags & m::NOWAIT) == 0)
+    vm.cpus.panic("M_USE_RESERVE requires M_NOWAIT");
+}
+
 void* kmem_malloc(Vm& vm, std::size_t size, int flags) {
   const std::uint64_t pages = pages_of(size);
   if (pages == 0 || size > pages * kPageBytes) return nullptr;
+  check_reserve_flags(vm, flags);
   std::uint64_t first;
   while (true) {
     const std::uint64_t seen = vm.page_frees.load(std::memory_order_relaxed);
@@ -207,6 +213,7 @@ void* kmem_alloc_contig(Vm& vm, std::size_t size, int flags, std::uint64_t low, 
                         std::size_t alignment, std::uint64_t boundary) {
   const std::uint64_t pages = pages_of(size);
   if (pages == 0 || size > pages * kPageBytes) return nullptr;
+  check_reserve_flags(vm, flags);
   std::uint64_t first;
   while (true) {
     const std::uint64_t seen = vm.page_frees.load(std::memory_order_relaxed);

@@ -187,6 +187,7 @@ uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int f
   while (true) {
     if (uma_slab* slab = first_slab(keg, flags)) return slab;
     lock.unlock();
+    check_reserve_flags(vm, flags);
     const std::uint64_t seen = vm.page_frees.load(std::memory_order_relaxed);
     uma_slab* slab = (flags & m::NOVM) != 0 ? nullptr : keg_alloc_slab(keg, flags);
     if (slab != nullptr) {

@@ -132,4 +132,7 @@ namespace m {
 inline constexpr int NOWAIT = 0x1, WAITOK = 0x2, ZERO = 0x100, NOVM = 0x200, USE_RESERVE = 0x400;
 }
 
+// INVARIANTS: the pairing of flags that is asserted only when pages are needed.
+void check_reserve_flags(Vm& vm, int flags);
+
 }  // namespace dtmalloc

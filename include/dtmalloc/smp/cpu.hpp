@@ -103,10 +103,19 @@ class CriticalSection {
   CriticalSection& operator=(const CriticalSection&) = delete;
 };
 
+// Where a checker looks, words that several threads touch are atomics in every place.
+#if defined(DTM_CHECKS) || defined(__SANITIZE_THREAD__)
+#define DTM_ATOMIC_WORDS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DTM_ATOMIC_WORDS 1
+#endif
+#endif
+
 // Adds to a counter that only the owner writes and others may read: a plain add instruction in
 // release builds, relaxed atomics where a checker looks.
 inline void owner_add(std::uint64_t& counter, std::uint64_t amount) {
-#if defined(DTM_CHECKS) || defined(__SANITIZE_THREAD__)
+#ifdef DTM_ATOMIC_WORDS
   std::atomic_ref<std::uint64_t> shared(counter);
   shared.store(shared.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 #else
