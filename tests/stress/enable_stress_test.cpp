@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Enabling and disabling probes while other threads allocate; also runs under ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <dtmalloc/dtrace/provider.hpp>
+#include <dtmalloc/dtrace/session.hpp>
+#include <dtmalloc/kernel.hpp>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace dtmalloc::dtrace {
+namespace {
+
+// What a callback writes to; freed as soon as disable() has returned.
+struct Guarded {
+  std::atomic<bool> disabled{false};
+  std::atomic<int> late{0};
+  std::atomic<std::uint64_t> calls{0};
+  std::uint64_t plain[64] = {};  // by CPU, written without synchronisation
+};
+
+void note(void* context, ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+          std::uintptr_t) {
+  auto& guarded = *static_cast<Guarded*>(context);
+  if (guarded.disabled.load(std::memory_order_relaxed)) guarded.late.fetch_add(1);
+  guarded.calls.fetch_add(1, std::memory_order_relaxed);
+  ++guarded.plain[curcpu->id];
+}
+
+class EnableStress : public ::testing::Test {
+ protected:
+  static constexpr int kThreads = 3;
+  static constexpr int kRounds = 24;
+
+  EnableStress() {
+    KernelConfig config;
+    config.cpus = kThreads + 1;
+    config.mem = 1ull << 30;
+    config.mode = RunMode::parallel;
+    config.real_clock = true;
+    kernel = std::make_unique<Kernel>(config);
+    kernel->cpus().bind(kThreads);
+    type = &kernel->define_type("M_S", "stress");
+    framework = std::make_unique<Framework>(kernel->cpus(), kernel->addresses());
+    framework->load_standard_providers();
+    load_dtmalloc(*framework, *kernel);
+    framework->open();
+  }
+  ~EnableStress() override {
+    framework->close();
+    framework = nullptr;
+    kernel->cpus().unbind();
+  }
+  void start() {
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([this, i] {
+        kernel->cpus().bind(i);
+        std::array<void*, 16> blocks{};
+        for (std::size_t n = 0; !stop.load(std::memory_order_relaxed); ++n) {
+          void*& block = blocks[n % blocks.size()];
+          if (block != nullptr) kernel->free(block, type);
+          block = kernel->malloc(16 + n % 500, type, M_WAITOK);
+          pairs.fetch_add(1, std::memory_order_relaxed);
+        }
+        for (void* block : blocks) {
+          if (block != nullptr) kernel->free(block, type);
+        }
+        kernel->cpus().unbind();
+      });
+    }
+    while (pairs.load() == 0) std::this_thread::yield();
+  }
+  void join() {
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+  }
+  // Until the threads have done some more work.
+  void let_run() {
+    const std::uint64_t before = pairs.load();
+    while (pairs.load() < before + 50) std::this_thread::yield();
+  }
+
+  std::unique_ptr<Kernel> kernel;
+  std::unique_ptr<Framework> framework;
+  malloc_type* type = nullptr;
+  std::vector<std::thread> threads;
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> pairs{0};
+};
+
+// REQ: DTRACE-09
+TEST_F(EnableStress, NoCallbackRunsAfterDisable) {
+  start();
+  std::uint64_t calls = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    auto guarded = std::make_unique<Guarded>();
+    auto enabling = framework->enable({"dtmalloc", "", "stress", "", 0}, note, guarded.get());
+    ASSERT_TRUE(enabling);
+    let_run();
+    framework->disable(*enabling);
+    guarded->disabled = true;
+    EXPECT_EQ(guarded->late.load(), 0);
+    std::uint64_t plain = 0;
+    for (const std::uint64_t count : guarded->plain) plain += count;  // nobody writes any more
+    EXPECT_EQ(plain, guarded->calls.load());
+    calls += plain;
+  }
+  join();
+  EXPECT_GT(calls, 0u);
+  EXPECT_EQ(type->ks_mti.mti_probes[0], 0u);
+  EXPECT_EQ(framework->enabled_probes(), 0u);
+}
+
+TEST_F(EnableStress, CallbacksComeAndGoBesideEachOther) {
+  start();
+  std::array<Guarded, 4> guarded;
+  std::array<EnablingId, 4> ids{};
+  for (int round = 0; round < kRounds; ++round) {
+    const auto slot = static_cast<std::size_t>(round) % guarded.size();
+    if (ids[slot] != 0) framework->disable(ids[slot]);
+    auto enabling = framework->enable({"dtmalloc", "", "stress", round % 2 == 0 ? "malloc" : "", 0},
+                                      note, &guarded[slot]);
+    ASSERT_TRUE(enabling);
+    ids[slot] = *enabling;
+    if (round % 8 == 0) let_run();
+  }
+  for (const EnablingId id : ids) framework->disable(id);
+  join();
+  for (const Guarded& one : guarded) {
+    std::uint64_t plain = 0;
+    for (const std::uint64_t count : one.plain) plain += count;
+    EXPECT_EQ(plain, one.calls.load());
+  }
+}
+
+// The command's own way: sessions come and go, each with an aggregation; the counts agree with the
+// statistics within what ran beside the enabling.
+TEST_F(EnableStress, SessionsWithAggregationsComeAndGo) {
+  start();
+  for (int round = 0; round < 12; ++round) {
+    std::string out;
+    std::string err;
+    Session session(*framework, {[&](std::string_view text) { out += text; },
+                                 [&](std::string_view text) { err += text; }});
+    auto program = session.compile(
+        {.kind = ProgramSource::specifier,
+         .text = "dtmalloc::stress:malloc {@[stringof args[0]->ks_shortdesc, cpu] = count();}",
+         .name = {},
+         .context = ProgramSource::probe_name,
+         .args = {}});
+    ASSERT_TRUE(program) << program.error().message;
+    ASSERT_TRUE(session.enable(*program));
+    ASSERT_TRUE(session.go());
+    let_run();
+    session.work();
+    let_run();
+    session.stop();
+    EXPECT_NE(out.find("  stress "), std::string::npos) << out;
+    EXPECT_FALSE(session.had_errors()) << err;
+  }
+  join();
+}
+
+}  // namespace
+}  // namespace dtmalloc::dtrace
