@@ -30,7 +30,8 @@ char folded(char c) {
   return c == '-' || c == ' ' ? '_' : c;
 }
 
-// Optimal string alignment distance; letter case and the kind of separator count half.
+// Optimal string alignment distance, an edit counting 2. Letter case and the kind of separator
+// count 1 in all.
 std::size_t distance(std::string_view a, std::string_view b) {
   a = a.substr(0, kMaxCompared);
   b = b.substr(0, kMaxCompared);
@@ -39,8 +40,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = 2 * i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change =
-          a[i - 1] == b[j - 1] ? 0 : (folded(a[i - 1]) == folded(b[j - 1]) ? 1 : 2);
+      const std::size_t change = folded(a[i - 1]) == folded(b[j - 1]) ? 0 : 2;
       row[j] = std::min({last[j] + 2, row[j - 1] + 2, last[j - 1] + change});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         row[j] = std::min(row[j], before[j - 2] + 2);
@@ -48,7 +48,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
     before.swap(last);
     last.swap(row);
   }
-  return last[b.size()];
+  return last[b.size()] + (a == b ? 0 : 1);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ std::string to_string(const Diagnostic& diagnostic) {
 
 std::vector<std::string> nearest_names(std::string_view name,
                                        std::span<const std::string> candidates, std::size_t most) {
-  const std::size_t limit = 2 * std::max<std::size_t>(1, name.size() / 3);
+  const std::size_t limit = 2 * std::max<std::size_t>(1, name.size() / 3) + 1;
   std::vector<std::pair<std::size_t, std::size_t>> found;  // distance, index
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::size_t longer = std::max(candidates[i].size(), name.size());
