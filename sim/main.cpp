@@ -99,14 +99,17 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   for (const CLI::App* sub : app.get_subcommands({})) {
     if (sub->parsed()) command = sub;
   }
-  if (error.get_name() == "ExtrasError") {
-    std::vector<std::string> extras = command->remaining(true), names;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    std::vector<std::string> names;
     for (const CLI::Option* option : command->get_options()) {
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
       for (const std::string& name : option->get_snames()) names.push_back("-" + name);
     }
-    if (!extras.empty()) {
-      const std::string name = extras.front().substr(0, extras.front().find('='));
+    // CLI11 names the arguments behind a colon.
+    const std::size_t colon = text.find(": ");
+    if (colon != text.npos) {
+      std::string name = text.substr(colon + 2);
+      name = name.substr(0, name.find_first_of("= "));
       text = (name.starts_with('-') ? "unknown option " : "unexpected argument ") + name +
              did_you_mean(name, names);
     }

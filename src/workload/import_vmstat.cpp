@@ -34,6 +34,11 @@ std::string join(const std::vector<std::uint32_t>& sizes) {
   return out;
 }
 
+// "1 row", "2 rows".
+std::string counted(std::uint64_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
 std::string quoted(std::string_view text) {
   Workload w;
   w.types.push_back({"M", std::string(text), "", false, true});
@@ -68,10 +73,11 @@ class Importer {
     const std::uint64_t mem = std::max<std::uint64_t>(
         std::uint64_t{1} << 30, std::bit_ceil(std::min(bytes, kMostBytes) * 2));
     head_ = fmt::format(
-        "# {} rows of vmstat -m, format {}: live blocks are allocated, what is over is {}.\n"
+        "# {} of vmstat -m, format {}: live blocks are allocated, what is over is {}.\n"
         "kernel release={} cpus=1 mem={} seed=1 capture={}\n",
-        table_.rows.size(), format_name(format_), options_.replay_history ? "replayed" : "history",
-        release_, print_size(mem), format_name(format_));
+        counted(table_.rows.size(), "row"), format_name(format_),
+        options_.replay_history ? "replayed" : "history", release_, print_size(mem),
+        format_name(format_));
     for (const VmstatRow& row : table_.rows) import_row(row);
     ImportResult result;
     result.text = head_ + boot_ + body_;
@@ -279,13 +285,13 @@ class Importer {
       std::uint64_t pages = 0;
       for (const std::uint64_t n : choice.pages) pages += n;
       const std::string text = fmt::format(
-          "{} blocks: at least {} {}; {} of {}K in all chosen", row.inuse, choice.pages.size(),
-          contiguous ? "contiguous" : "large", choice.pages.size(), pages * 4);
+          "{}: at least {} {}; {} of {}K in all chosen", counted(row.inuse, "block"),
+          choice.pages.size(), contiguous ? "contiguous" : "large", choice.pages.size(), pages * 4);
       body_ += fmt::format("# {}: {}\n", symbol, text);
       note(row, fmt::format("{}: {}", row.name, text));
     } else if (row.sizes.size() > 1) {
-      body_ += fmt::format("# {}: {} blocks, {}K, classes {}: this mix is chosen\n", symbol,
-                           row.inuse, row.memuse_kib, join(row.sizes));
+      body_ += fmt::format("# {}: {}, {}K, classes {}: this mix is chosen\n", symbol,
+                           counted(row.inuse, "block"), row.memuse_kib, join(row.sizes));
     }
     for (std::size_t i = 0; i < row.sizes.size(); ++i) {
       allocate(row.sizes.size() == 1 ? block : fmt::format("{}_{}", block, row.sizes[i]),

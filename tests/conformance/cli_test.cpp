@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Exit statuses and streams of the command (sim/README.md); its output is in tests/golden.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Ran {
+  int status = 0;
+  std::string out, err;
+};
+
+class CommandLine : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = (fs::temp_directory_path() / "dtm_cli.XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // `command` with `dtmalloc` on the PATH, in an empty folder.
+  Ran run(const std::string& command) {
+    std::ofstream(folder_ + "/script") << command;
+    const std::string line = "cd '" + folder_ + "' && mkdir -p work && cd work && PATH='" +
+                             fs::path(DTM_COMMAND).parent_path().string() +
+                             "':\"$PATH\" sh ../script >../out 2>../err </dev/null";
+    const int raw = std::system(line.c_str());
+    return {WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw), contents("out"),
+            contents("err")};
+  }
+  std::string contents(const std::string& name) {
+    std::ifstream in(folder_ + "/" + name, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+
+  std::string folder_;
+};
+
+// REQ: CLI-01
+TEST_F(CommandLine, StatusSaysHowARunEnded) {
+  const struct {
+    const char* command;
+    int status;
+  } cases[] = {
+      {"printf 'a = malloc 1 M_TEMP M_WAITOK' | dtmalloc run -", 0},
+      {"printf 'a = mallok 1 M_TEMP M_WAITOK' | dtmalloc run -", 1},
+      {"dtmalloc run /nonexistent", 1},
+      {"printf '' | dtmalloc run - -n 'BEGIN{'", 1},
+      {"printf '' | dtmalloc run - -n 'dtmalloc::nobody:malloc'", 1},
+      {"printf '' | dtmalloc run - -s /nonexistent.d", 1},
+      {"printf 'kernel release=15' | dtmalloc run -", 1},
+      {"printf 'cpu 3' | dtmalloc run - --cpus 2", 1},
+      {"dtmalloc", 2},
+      {"dtmalloc nosuch", 2},
+      {"dtmalloc run", 2},
+      {"dtmalloc run x --nosuch", 2},
+      {"dtmalloc run x --cpus 0", 2},
+      {"dtmalloc import vmstat-x y", 2},
+      {"dtmalloc --help", 0},
+      {"dtmalloc run --help", 0},
+      {"dtmalloc --version", 0},
+      // A panic before a failed expect, an expect before exit(n), exit(n) before --strict.
+      {"printf 'expect 0\na = malloc 70000 M_TEMP M_WAITOK\nfree a\nfree a' | dtmalloc run -", 3},
+      {"printf 'expect 0' | dtmalloc run - -n 'BEGIN{exit(9)}'", 4},
+      {"printf 'type M_A \"a\"\na = malloc 1 M_A M_WAITOK\nunload M_A' |"
+       " dtmalloc run - --strict -n 'BEGIN{exit(9)}'",
+       9},
+      {"printf 'type M_A \"a\"\na = malloc 1 M_A M_WAITOK\nunload M_A' | dtmalloc run - --strict",
+       5},
+      {"printf '' | dtmalloc run - --strict", 0},
+      {"printf '' | dtmalloc run - -n 'BEGIN{exit(256)}'", 0},
+  };
+  for (const auto& c : cases) EXPECT_EQ(run(c.command).status, c.status) << c.command;
+}
+
+// REQ: CLI-02
+TEST_F(CommandLine, ResultsAndMessagesGoDifferentWays) {
+  const Ran ran =
+      run("printf 'type M_A \"a\"\na = malloc 1 M_A M_WAITOK\nunload M_A' |"
+          " dtmalloc run - -n 'dtmalloc::a:malloc{@=count()}'");
+  EXPECT_EQ(ran.out, "\n                1\n");
+  EXPECT_EQ(ran.err,
+            "dtrace: description 'dtmalloc::a:malloc' matched 1 probe\n"
+            "Warning: memory type a leaked memory on destroy (1 allocations, 16 bytes leaked).\n");
+}
+
+// REQ: CLI-03
+TEST_F(CommandLine, PrintsTheTableUnlessSomethingElseIsAskedFor) {
+  const std::string load = "printf 'a = malloc 1 M_TEMP M_WAITOK' | dtmalloc run - ";
+  const std::string table =
+      "            Type  Use Memory Req Size(s)\n            temp    1    16    1 16\n";
+  EXPECT_EQ(run(load).out, table);
+  EXPECT_EQ(run(load + "--report vmstat-m").out, table);
+  EXPECT_EQ(run(load + "-q -n 'BEGIN{printf(\"x\\n\")}'").out, "x\n\n");
+  // The D output comes first. Its consumer's open is a request of temp.
+  EXPECT_EQ(run(load + "-q -n 'BEGIN{printf(\"x\\n\")}' --report vmstat-m").out,
+            "x\n\n            Type  Use Memory Req Size(s)\n"
+            "            temp    1    16    2 16,64\n");
+}
+
+// REQ: CLI-04
+TEST_F(CommandLine, AFileAppearsWholeOrNotAtAll) {
+  const Ran good = run("printf '' | dtmalloc run - -o out.txt; ls; cat out.txt");
+  EXPECT_EQ(good.out, "out.txt\n            Type  Use Memory Req Size(s)\n");
+  const Ran bad = run(
+      "rm -f out.txt; printf 'free a\na = malloc 1 M_TEMP M_WAITOK' | dtmalloc run - -o out.txt\n"
+      "echo status $?; ls");
+  EXPECT_EQ(bad.out, "status 1\n");
+  const Ran kept =
+      run("echo old >out.txt; printf 'nonsense' >t; dtmalloc import vmstat-m t -o out.txt; cat "
+          "out.txt");
+  EXPECT_EQ(kept.out, "old\n");
+}
+
+// REQ: CLI-05
+TEST_F(CommandLine, ProgramsCountInTheOrderOfTheCommandLine) {
+  const Ran ran =
+      run("echo 'BEGIN{printf(\"2 %d\\n\", $1)}' >two.d\n"
+          "printf '' | dtmalloc run - 7 -q -n 'BEGIN{printf(\"1\\n\")}' -s two.d"
+          " -n 'BEGIN{printf(\"3 %d\\n\", $1)}'");
+  EXPECT_EQ(ran.out, "1\n2 7\n3 7\n\n") << ran.err;
+}
+
+// REQ: CLI-06
+TEST_F(CommandLine, ExitEndsTracingAndNotTheWorkload) {
+  const Ran ran = run(
+      "printf 'type M_A \"a\"\nrepeat 10 { x = malloc 1 M_A M_WAITOK\nwait 1s\n}\n"
+      "expect requests(M_A) == 10' |"
+      " dtmalloc run - -q -n 'dtmalloc::a:malloc /++n == 3/ {exit(6)} dtmalloc::a:malloc{@=count()}"
+      " END{printf(\"end\\n\")}'");
+  EXPECT_EQ(ran.status, 6) << ran.err;
+  EXPECT_EQ(ran.out, "end\n\n\n                3\n");
+}
+
+// REQ: CLI-07
+TEST_F(CommandLine, TheFirstInterruptEndsTheRunAndTheSecondKills) {
+  const std::string load =
+      "printf 'type M_A \"a\"\nrepeat 1000000000000 { a = malloc 16 M_A M_WAITOK\nfree a\n}' "
+      ">w.wl\n";
+  const Ran ended = run(load +
+                        "dtmalloc run w.wl -q -n 'END{printf(\"end\\n\")}' &\nsleep 0.5\n"
+                        "kill -INT $!\nwait $!");
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  EXPECT_EQ(ended.out, "\nend\n\n");
+}
+
+// REQ: CLI-08
+TEST_F(CommandLine, AClosedOrFullOutputIsAnError) {
+  EXPECT_EQ(run("printf '' | dtmalloc run - >/dev/full").status, 1);
+  EXPECT_EQ(run("(printf '' | dtmalloc run -; echo $? >../status) | true; cat ../status").err, "");
+  EXPECT_EQ(run("printf '' | dtmalloc run - >&-").status, 1);
+}
+
+// REQ: CLI-09
+TEST_F(CommandLine, NearNamesAreOffered) {
+  EXPECT_NE(run("dtmalloc improt vmstat-m x").err.find("did you mean import?"), std::string::npos);
+  EXPECT_NE(run("dtmalloc run x --reprot y").err.find("did you mean --report"), std::string::npos);
+  EXPECT_NE(run("dtmalloc import vmstatm x").err.find("did you mean vmstat-m?"), std::string::npos);
+}
+
+}  // namespace

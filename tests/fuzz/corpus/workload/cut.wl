@@ -1,0 +1,1 @@
+repeat 3 as i { x[i] = malloc unif

@@ -1,0 +1,2 @@
+# status 2
+dtmalloc run load.wl --mem 3Q

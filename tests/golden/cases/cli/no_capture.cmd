@@ -1,0 +1,2 @@
+# status 1
+printf '' | dtmalloc run - --report vmstat-m=capture

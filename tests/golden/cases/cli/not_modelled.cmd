@@ -1,0 +1,2 @@
+# status 1
+printf 'sysctl vm.kmem_zmax\n' | dtmalloc run -

@@ -1,0 +1,2 @@
+# status 2
+dtmalloc run --reports=vmstat-m load.wl

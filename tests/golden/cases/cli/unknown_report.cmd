@@ -1,0 +1,2 @@
+# status 2
+printf '' | dtmalloc run - --report vmstat-mm

@@ -1,0 +1,2 @@
+# status 1
+printf 'repaet 3 { }\n' | dtmalloc run -

@@ -1,0 +1,2 @@
+# status 5
+dtmalloc run sim/examples/leak.wl --strict

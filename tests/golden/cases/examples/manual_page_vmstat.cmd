@@ -1,0 +1,2 @@
+# status 0
+dtmalloc run sim/examples/dtrace_dtmalloc.wl
