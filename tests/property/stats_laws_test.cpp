@@ -110,14 +110,7 @@ std::string counts_firings(const Workload& workload) {
   dtrace::Framework framework(kernel.cpus(), kernel.addresses());
   load_dtmalloc(framework, kernel);
   framework.open();
-  const TypeStats temp = kernel.type_stats(*kernel.type_by_symbol("M_TEMP"));
-  for (std::size_t i = 0; i < replay.types().size(); ++i) {
-    if (replay.types()[i] == kernel.type_by_symbol("M_TEMP")) {
-      replay.model().start_with(
-          static_cast<int>(i),
-          {temp.memalloced, temp.memfreed, temp.numallocs, temp.numfrees, temp.size_mask});
-    }
-  }
+  replay.start_from_here();
   std::map<const malloc_type*, TypeStats> before;
   for (const malloc_type* type : replay.types()) before[type] = kernel.type_stats(*type);
   ProbeLog log(framework);

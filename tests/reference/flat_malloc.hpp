@@ -48,8 +48,8 @@ class FlatMalloc {
   using Address = std::uintptr_t;  // 0: null
 
   explicit FlatMalloc(std::uint64_t zmax = 65536) : zmax_(zmax) {}
-  // What a type had on CPU 0 before the model looked.
-  void start_with(int type, const FlatStats& stats) { stats_[{0, type}] = stats; }
+  // What a type had on a CPU before the model looked.
+  void start_with(int cpu, int type, const FlatStats& stats) { stats_[{cpu, type}] = stats; }
 
   std::string malloc(const FlatCall& call, Address got);
   std::string malloc_aligned(const FlatCall& call, std::uint64_t align, Address got);

@@ -68,11 +68,7 @@ Replay::Replay(const Workload& workload, const ReplayOptions& options)
     framework_ = std::make_unique<dtrace::Framework>(kernel_->cpus(), kernel_->addresses());
     load_dtmalloc(*framework_, *kernel_);
     framework_->open();
-    // The open itself costs `temp` a request: the model starts with it (spec/malloc9.md 3.10).
-    const TypeStats temp = kernel_->type_stats(*kernel_->type_by_symbol("M_TEMP"));
-    model_.start_with(
-        type_index_.at(kernel_->type_by_symbol("M_TEMP")),
-        {temp.memalloced, temp.memfreed, temp.numallocs, temp.numfrees, temp.size_mask});
+    start_from_here();
     log_ = std::make_unique<ProbeLog>(*framework_);
   }
 }
@@ -81,6 +77,23 @@ Replay::~Replay() {
   log_.reset();
   framework_.reset();
   kernel_->cpus().unbind();
+}
+
+void Replay::start_from_here() {
+  for (std::size_t i = 0; i < types_.size(); ++i) {
+    for (int cpu = 0; cpu < kernel_->cpus().count(); ++cpu) {
+      model_.start_with(cpu, static_cast<int>(i), line_of(cpu, *types_[i]));
+    }
+  }
+}
+
+reference::FlatStats Replay::line_of(int cpu, const malloc_type& type) const {
+  // A type's line of one CPU lies mti_stats bytes behind the CPU's base.
+  const auto offset = reinterpret_cast<std::uintptr_t>(type.ks_mti.mti_stats);
+  const auto& line =
+      *reinterpret_cast<const malloc_type_stats*>(kernel_->cpus().cpu(cpu).stats_base + offset);
+  return {line.mts_memalloced, line.mts_memfreed, line.mts_numallocs, line.mts_numfrees,
+          line.mts_size};
 }
 
 std::string Replay::run() {
@@ -294,13 +307,7 @@ std::string Replay::free_all() {
 std::string Replay::compare_all() {
   for (std::size_t i = 0; i < types_.size(); ++i) {
     for (int cpu = 0; cpu < kernel_->cpus().count(); ++cpu) {
-      // A type's line of one CPU lies mti_stats bytes behind the CPU's base.
-      const auto offset = reinterpret_cast<std::uintptr_t>(types_[i]->ks_mti.mti_stats);
-      const auto& line =
-          *reinterpret_cast<const malloc_type_stats*>(kernel_->cpus().cpu(cpu).stats_base + offset);
-      const reference::FlatStats got{line.mts_memalloced, line.mts_memfreed, line.mts_numallocs,
-                                     line.mts_numfrees, line.mts_size};
-      if (got != model_.stats(cpu, static_cast<int>(i))) {
+      if (line_of(cpu, *types_[i]) != model_.stats(cpu, static_cast<int>(i))) {
         return std::string("the statistics of type ") + types_[i]->ks_shortdesc +
                " differ on CPU " + std::to_string(cpu);
       }

@@ -30,6 +30,9 @@ class Replay {
 
   // All statements; the first contradiction with its statement, or nothing. A panic is one.
   std::string run();
+  // The model begins with the statistics that the machine has now: consumers were opened since
+  // boot. Nothing may be live.
+  void start_from_here();
   // Frees what lives, in the order of addresses.
   std::string free_all();
   // Compares all statistics, of each CPU and in sum, the usable sizes and what the walkers say.
@@ -47,6 +50,7 @@ class Replay {
     workload::Index type = 0;
   };
 
+  reference::FlatStats line_of(int cpu, const malloc_type& type) const;
   std::string step(const workload::Op& op);
   std::string allocate(const workload::Op& op);
   std::string reallocate(const workload::Op& op);
