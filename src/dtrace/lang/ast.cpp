@@ -8,6 +8,14 @@
 
 namespace dtmalloc::dtrace {
 
+SourceText::SourceText(const CompileInput& input)
+    : text_(input.text), file_(input.file), line_starts_(1, 0) {
+  for (std::size_t at = text_.find('\n'); at != std::string_view::npos;
+       at = text_.find('\n', at + 1)) {
+    line_starts_.push_back(at + 1);
+  }
+}
+
 SourceLocation SourceText::location(const Place& place) const {
   SourceLocation where;
   where.file = file_;
@@ -17,10 +25,9 @@ SourceLocation SourceText::location(const Place& place) const {
     const std::size_t last = text_.find_last_not_of(" \t\r\n\f\v");
     offset = last == std::string_view::npos ? 0 : last + 1;
   }
-  const std::string_view before = text_.substr(0, offset);
-  const std::size_t line_start = before.rfind('\n') + 1;
-  where.line = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n')) + 1;
-  where.column = static_cast<std::uint32_t>(offset - line_start) + 1;
+  const auto after = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  where.line = static_cast<std::uint32_t>(after - line_starts_.begin());
+  where.column = static_cast<std::uint32_t>(offset - line_start(where.line)) + 1;
   const std::size_t line_end = std::min(text_.find('\n', offset), text_.size());
   where.length = static_cast<std::uint32_t>(
       std::clamp<std::size_t>(place.length, 1, std::max<std::size_t>(1, line_end - offset)));
@@ -32,14 +39,9 @@ Diagnostic SourceText::diagnostic(std::string_view tag, const Place& place,
   Diagnostic diagnostic;
   diagnostic.tag = tag;
   diagnostic.where = location(place);
-  const std::size_t offset = std::min<std::size_t>(place.offset, text_.size());
-  std::size_t line_start = 0;
-  for (std::uint32_t line = 1; line < diagnostic.where.line; ++line) {
-    line_start = text_.find('\n', line_start) + 1;
-  }
-  const std::size_t line_end =
-      std::min(text_.find('\n', std::min(offset, text_.size())), text_.find('\n', line_start));
-  diagnostic.source_line = text_.substr(line_start, std::min(line_end, text_.size()) - line_start);
+  const std::size_t start = line_start(diagnostic.where.line);
+  const std::size_t end = std::min(text_.find('\n', start), text_.size());
+  diagnostic.source_line = text_.substr(start, end - start);
   if (is_file()) {
     diagnostic.message = fmt::format("line {}: {}", place.line, message);
   } else if (place.region == Region::actions) {

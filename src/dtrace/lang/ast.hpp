@@ -35,7 +35,7 @@ struct CompileError {
 // The text being compiled; makes errors with their place.
 class SourceText {
  public:
-  explicit SourceText(const CompileInput& input) : text_(input.text), file_(input.file) {}
+  explicit SourceText(const CompileInput& input);
   std::string_view text() const { return text_; }
   bool is_file() const { return !file_.empty(); }
   Diagnostic diagnostic(std::string_view tag, const Place& place, std::string message) const;
@@ -43,23 +43,27 @@ class SourceText {
   SourceLocation location(const Place& place) const;
 
  private:
+  // Offset of a line, which counts from 1.
+  std::size_t line_start(std::size_t line) const { return line_starts_[line - 1]; }
   std::string_view text_;
   std::string file_;
+  std::vector<std::size_t> line_starts_;
 };
 
-#define DTM_D_OPERATORS(X)                                                                       \
-  X(none, "")                                                                                    \
-  X(comma, ",")                                                                                  \
-  X(assign, "=")                                                                                 \
-  X(add_assign, "+=") X(sub_assign, "-=") X(mul_assign, "*=") X(div_assign, "/=")                \
-      X(mod_assign, "%=") X(and_assign, "&=") X(xor_assign, "^=") X(or_assign, "|=")             \
-          X(shl_assign, "<<=") X(shr_assign, ">>=") X(question, "?:") X(lor, "||") X(lxor, "^^") \
-              X(land, "&&") X(bor, "|") X(bxor, "^") X(band, "&") X(eq, "==") X(ne, "!=")        \
-                  X(lt, "<") X(le, "<=") X(gt, ">") X(ge, ">=") X(shl, "<<") X(shr, ">>")        \
-                      X(add, "+") X(sub, "-") X(mul, "*") X(div, "/") X(mod, "%") X(lnot, "!")   \
-                          X(bnot, "~") X(inc, "++") X(dec, "--") X(pos, "+") X(neg, "-")         \
-                              X(deref, "*") X(addrof, "&") X(stringof_, "stringof")              \
-                                  X(sizeof_, "sizeof") X(dot, ".") X(arrow, "->") X(index, "[")
+#define DTM_D_OPERATORS(X)                                                                         \
+  X(none, "")                                                                                      \
+  X(comma, ",")                                                                                    \
+  X(assign, "=")                                                                                   \
+  X(add_assign, "+=")                                                                              \
+  X(sub_assign, "-=") X(mul_assign, "*=") X(div_assign, "/=") X(mod_assign, "%=")                  \
+      X(and_assign, "&=") X(xor_assign, "^=") X(or_assign, "|=") X(shl_assign, "<<=")              \
+          X(shr_assign, ">>=") X(question, "?:") X(lor, "||") X(lxor, "^^") X(land, "&&")          \
+              X(bor, "|") X(bxor, "^") X(band, "&") X(eq, "==") X(ne, "!=") X(lt, "<") X(le, "<=") \
+                  X(gt, ">") X(ge, ">=") X(shl, "<<") X(shr, ">>") X(add, "+") X(sub, "-")         \
+                      X(mul, "*") X(div, "/") X(mod, "%") X(lnot, "!") X(bnot, "~") X(inc, "++")   \
+                          X(dec, "--") X(pos, "+") X(neg, "-") X(deref, "*") X(addrof, "&")        \
+                              X(stringof_, "stringof") X(sizeof_, "sizeof") X(dot, ".")            \
+                                  X(arrow, "->") X(index, "[")
 enum class Op : std::uint8_t {
 #define DTM_X(name, text) name,
   DTM_D_OPERATORS(DTM_X)

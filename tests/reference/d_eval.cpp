@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The tree-walking evaluator: spec/dtrace.md 9, 10 and 16, one case after the other.
+#include "reference/d_eval.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace dtmalloc::dtrace::reference {
+namespace {
+
+std::uint64_t low_bits(std::uint64_t value, std::uint64_t size) {
+  return size >= 8 ? value : value & ((std::uint64_t{1} << (size * 8)) - 1);
+}
+
+std::uint64_t as_type(std::uint64_t value, const Type& type) {
+  if (type.size >= 8) return value;
+  value = low_bits(value, type.size);
+  const std::uint64_t sign = std::uint64_t{1} << (type.size * 8 - 1);
+  return type.is_signed && (value & sign) != 0 ? value | ~(sign * 2 - 1) : value;
+}
+
+// A constant in a type: cut if it is narrower, or unsigned of the same size; never sign-extended.
+std::uint64_t constant_as(std::uint64_t value, const Type& from, const Type& to) {
+  if (to.size < from.size || (to.size == from.size && !to.is_signed)) {
+    return low_bits(value, to.size);
+  }
+  return value;
+}
+
+bool is_integer(const Type& type) {
+  return type.kind == TypeKind::integer || type.kind == TypeKind::enum_;
+}
+
+std::string in_base(std::uint64_t value, std::uint64_t base) {
+  std::string digits;
+  do {
+    const auto digit = static_cast<unsigned>(value % base);
+    digits.insert(digits.begin(), static_cast<char>(digit < 10 ? '0' + digit : 'a' + digit - 10));
+    value /= base;
+  } while (value != 0);
+  return digits;
+}
+
+std::string lltostr(std::uint64_t value, std::uint64_t base) {
+  if (base < 2 || base > 36) throw EvalFault{Fault::illop, 0};
+  if (base == 10 && static_cast<std::int64_t>(value) < 0) return "-" + in_base(0 - value, 10);
+  if (base == 16) return "0x" + in_base(value, 16);
+  if (base == 8 && value != 0) return "0" + in_base(value, 8);
+  return in_base(value, base);
+}
+
+std::string substr(const std::string& text, std::int64_t index, std::int64_t count) {
+  const auto length = static_cast<std::int64_t>(text.size());
+  std::int64_t first = index;
+  if (first < 0) {
+    first += length;
+    if (first < 0) {  // reaches before the start: what lies inside remains
+      if (count < 0 || first + count <= 0) return "";
+      count += first;
+      first = 0;
+    }
+  }
+  if (first >= length) return "";
+  std::int64_t end = count < 0 ? length + count : std::min(length, first + count);
+  return end <= first
+             ? ""
+             : text.substr(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+}
+
+std::int64_t index_of(const std::string& text, const std::string& part, std::int64_t from) {
+  if (text.empty() && part.empty()) return 0;
+  const auto length = static_cast<std::int64_t>(text.size());
+  if (from < 0) from = 0;
+  if (from >= length) return part.empty() ? length : -1;
+  for (std::int64_t at = from; at <= length; ++at) {
+    if (text.compare(static_cast<std::size_t>(at), part.size(), part) == 0) return at;
+  }
+  return -1;
+}
+
+std::int64_t rindex_of(const std::string& text, const std::string& part, std::int64_t from) {
+  if (text.empty() && part.empty()) return 0;
+  const auto length = static_cast<std::int64_t>(text.size());
+  if (from < 0) return part.empty() ? 0 : -1;
+  for (std::int64_t at = std::min(from, length); at >= 0; --at) {
+    if (text.compare(static_cast<std::size_t>(at), part.size(), part) == 0) return at;
+  }
+  return -1;
+}
+
+std::string base_name(std::string path) {
+  if (path.empty()) return ".";
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  if (path == "/") return path;
+  const std::size_t slash = path.find_last_of('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+std::string dir_name(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const std::size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  path.resize(slash);
+  while (!path.empty() && path.back() == '/') path.pop_back();
+  return path.empty() ? "/" : path;
+}
+
+std::uint64_t strtoll(const std::string& text, std::uint64_t base) {
+  if (base < 2 || base > 36) throw EvalFault{Fault::illop, 0};
+  std::size_t i = 0;
+  while (i < text.size() && std::strchr(" \t\n\v\f\r", text[i]) != nullptr) ++i;
+  bool negative = false;
+  if (i < text.size() && (text[i] == '+' || text[i] == '-')) negative = text[i++] == '-';
+  std::uint64_t value = 0;
+  for (; i < text.size(); ++i) {
+    const char c = text[i];
+    std::uint64_t digit = 99;
+    if (c >= '0' && c <= '9') digit = static_cast<std::uint64_t>(c - '0');
+    if (c >= 'a' && c <= 'z') digit = static_cast<std::uint64_t>(c - 'a' + 10);
+    if (c >= 'A' && c <= 'Z') digit = static_cast<std::uint64_t>(c - 'A' + 10);
+    if (digit >= base) break;
+    value = value * base + digit;
+  }
+  return negative ? 0 - value : value;
+}
+
+}  // namespace
+
+const Type& Evaluator::element_of(const Type& pointer) const {
+  return types_[types_.resolve(pointer.target)];
+}
+
+bool Evaluator::is_address(const Node& node) const {
+  const TypeKind kind = type_of(node).kind;
+  return kind == TypeKind::pointer || kind == TypeKind::array || kind == TypeKind::string;
+}
+
+bool Evaluator::is_signed(const Node& left, const Node& right) const {
+  if (is_address(left) || is_address(right)) return false;
+  const Type& l = type_of(left);
+  const Type& r = type_of(right);
+  const auto rank = [](const Type& type) { return type.size * 8 + (type.is_signed ? 0 : 1); };
+  return rank(l) > rank(r) ? l.is_signed : r.is_signed;
+}
+
+std::string Evaluator::text_of(const EvalValue& value, bool null_is_empty) {
+  if (!value.variable.empty()) return text_of(variables[value.variable], null_is_empty);
+  if (value.text) return value.text->substr(0, state_.strsize);
+  if (value.bits == 0) {
+    if (null_is_empty) return "";
+    throw EvalFault{Fault::badaddr, 0};
+  }
+  std::string text;
+  while (text.size() < state_.strsize) {
+    const void* host = nullptr;
+    if (readable_from(state_, value.bits + text.size(), &host) == 0) {
+      throw EvalFault{Fault::badaddr, value.bits};
+    }
+    const char c = *static_cast<const char*>(host);
+    if (c == '\0') break;
+    text += c;
+  }
+  return text;
+}
+
+EvalValue Evaluator::load(std::uint64_t address, const Type& type) {
+  EvalValue value;
+  value.bits = address;
+  if (type.kind != TypeKind::integer && type.kind != TypeKind::enum_ &&
+      type.kind != TypeKind::pointer) {
+    return value;  // structs, arrays and strings are their address
+  }
+  const void* host = nullptr;
+  if (readable_from(state_, address, &host) < type.size) throw EvalFault{Fault::badaddr, address};
+  std::uint64_t raw = 0;
+  std::memcpy(&raw, host, type.size);
+  value.bits = as_type(raw, type);
+  if (type.kind == TypeKind::pointer) {
+    value.bits = state_.addresses->to_simulated(reinterpret_cast<const void*>(raw));
+  }
+  return value;
+}
+
+EvalValue Evaluator::element(const EvalValue& base, const Type& pointer, std::int64_t index) {
+  if (base.text) {
+    EvalValue value;
+    const auto at = static_cast<std::size_t>(index);
+    if (index < 0 || at > base.text->size()) throw EvalFault{Fault::unknown, 0};  // out of scope
+    value.bits =
+        as_type(static_cast<unsigned char>(base.text->c_str()[at]), types_[types_.char_type]);
+    return value;
+  }
+  const Type& type =
+      pointer.kind == TypeKind::string ? types_[types_.char_type] : element_of(pointer);
+  return load(base.bits + static_cast<std::uint64_t>(index) * type.size, type);
+}
+
+EvalValue Evaluator::variable(const std::string& name) {
+  EvalValue value = variables[name];
+  if (value.text) {
+    value.text.reset();
+    value.variable = name;
+  }
+  return value;
+}
+
+EvalValue Evaluator::evaluate(const Node& node) {
+  EvalValue value;
+  switch (node.kind) {
+    case NodeKind::integer:
+      value.bits = node.literal;
+      value.constant = true;
+      return value;
+    case NodeKind::type_size:
+    case NodeKind::offset_of:
+      value.bits = node.value;
+      value.constant = true;
+      return value;
+    case NodeKind::string:
+      value.text = node.text;
+      return value;
+    case NodeKind::identifier:
+      if (node.text == "NULL" || node.text.starts_with("DTRACEFLT_")) {
+        value.bits = node.value;
+        value.constant = true;
+      } else if (node.id >= kVarUser) {
+        return variable(node.text);
+      } else {
+        value.bits = state_.variable(state_, node.id, 0);
+      }
+      return value;
+    case NodeKind::local:
+      return variable("this->" + node.text);
+    case NodeKind::unary:
+    case NodeKind::postfix:
+      return unary(node);
+    case NodeKind::binary:
+      return binary(node);
+    case NodeKind::assign:
+      return assign(node);
+    case NodeKind::conditional:
+      value = evaluate(*node.children[evaluate(*node.children[0]).bits != 0 ? 1 : 2]);
+      value.constant = false;
+      return value;
+    case NodeKind::call:
+      return call(node);
+    case NodeKind::index: {
+      const Node& base = *node.children[0];
+      if (base.text == "args" && base.kind == NodeKind::identifier) {
+        value.bits = state_.variable(state_, kVarArgs, evaluate(*node.children[1]).bits);
+        if (is_integer(type_of(node))) value.bits = as_type(value.bits, type_of(node));
+        return value;
+      }
+      const EvalValue array = evaluate(base);
+      const EvalValue position = evaluate(*node.children[1]);
+      return element(array, type_of(base), static_cast<std::int64_t>(position.bits));
+    }
+    case NodeKind::member: {
+      const EvalValue object = evaluate(*node.children[0]);
+      return load(object.bits + node.offset, type_of(node));
+    }
+    case NodeKind::cast: {
+      const Node& operand = *node.children[0];
+      value = evaluate(operand);
+      const Type& from = type_of(operand);
+      const Type& to = type_of(node);
+      const bool numbers = (is_integer(from) || from.kind == TypeKind::pointer) &&
+                           (is_integer(to) || to.kind == TypeKind::pointer);
+      if (!numbers) {
+        value.constant = false;
+        return value;
+      }
+      if (value.constant) {
+        value.bits = constant_as(value.bits, from, to);
+      } else if (to.size > from.size) {
+        if (from.is_signed) value.bits = as_type(as_type(value.bits, from), to);
+      } else {
+        value.bits = as_type(value.bits, to);
+      }
+      return value;
+    }
+    case NodeKind::aggregation:
+      break;
+  }
+  return value;
+}
+
+EvalValue Evaluator::unary(const Node& node) {
+  const Node& operand = *node.children[0];
+  EvalValue value;
+  if (node.op == Op::sizeof_) {
+    value.bits = node.value;
+    value.constant = true;
+    return value;
+  }
+  if (node.op == Op::inc || node.op == Op::dec) {
+    const std::string name = (operand.kind == NodeKind::local ? "this->" : "") + operand.text;
+    EvalValue& variable = variables[name];
+    value = variable;
+    const Type& type = type_of(operand);
+    const std::uint64_t step = type.kind == TypeKind::pointer ? element_of(type).size : 1;
+    variable.bits = node.op == Op::inc ? variable.bits + step : variable.bits - step;
+    if (node.kind == NodeKind::unary) value = variable;
+    return value;
+  }
+  value = evaluate(operand);
+  switch (node.op) {
+    case Op::neg:
+      value.bits = 0 - value.bits;
+      break;
+    case Op::bnot:
+      value.bits = ~value.bits;
+      break;
+    case Op::lnot:
+      value.bits = value.bits == 0 ? 1 : 0;
+      break;
+    case Op::deref:
+      return load(value.bits, type_of(node));
+    case Op::stringof_:
+      value.constant = false;
+      break;
+    default:
+      break;
+  }
+  return value;
+}
+
+std::uint64_t Evaluator::arithmetic(Op op, const Node& left, const Node& right, std::uint64_t l,
+                                    std::uint64_t r, bool constant) {
+  const auto sl = static_cast<std::int64_t>(l);
+  const auto sr = static_cast<std::int64_t>(r);
+  switch (op) {
+    case Op::add:
+      return l + r;
+    case Op::sub:
+      return l - r;
+    case Op::mul:
+      return l * r;
+    case Op::bor:
+      return l | r;
+    case Op::bxor:
+      return l ^ r;
+    case Op::band:
+      return l & r;
+    case Op::shl:
+      return l << (r % 64);
+    case Op::shr:
+      if (constant || !type_of(left).is_signed) return l >> (r % 64);
+      return static_cast<std::uint64_t>(sl >> (r % 64));
+    case Op::div:
+    case Op::mod: {
+      if (r == 0) throw EvalFault{Fault::divzero, 0};
+      const bool divides = op == Op::div;
+      if (!is_signed(left, right)) return divides ? l / r : l % r;
+      if (sl == std::numeric_limits<std::int64_t>::min() && sr == -1) return divides ? l : 0;
+      return static_cast<std::uint64_t>(divides ? sl / sr : sl % sr);
+    }
+    default:
+      return 0;
+  }
+}
+
+EvalValue Evaluator::binary(const Node& node) {
+  const Node& left = *node.children[0];
+  const Node& right = *node.children[1];
+  EvalValue value;
+  if (node.op == Op::land || node.op == Op::lor) {
+    const EvalValue l = evaluate(left);
+    const bool decided = (l.bits != 0) == (node.op == Op::lor);
+    value.bits = l.bits != 0 ? 1 : 0;
+    if (!decided) {
+      const EvalValue r = evaluate(right);
+      value.bits = r.bits != 0 ? 1 : 0;
+    }
+    // Constant only as a whole.
+    value.constant = left.constant && right.constant;
+    return value;
+  }
+  EvalValue l = evaluate(left);
+  EvalValue r = evaluate(right);
+  const bool constant = l.constant && r.constant;
+  const bool numbers = !is_address(left) && !is_address(right);
+  value.constant = constant && numbers;
+  switch (node.op) {
+    case Op::comma:
+      r.constant = constant;
+      return r;
+    case Op::lxor:
+      value.bits = (l.bits != 0) != (r.bits != 0) ? 1 : 0;
+      value.constant = constant;
+      return value;
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge: {
+      int order = 0;
+      if (is_text(left) || is_text(right)) {
+        const std::string a = text_of(l, true);
+        const std::string b = text_of(r, true);
+        order = a < b ? -1 : a > b ? 1 : 0;
+      } else if (is_signed(left, right)) {
+        const auto a = static_cast<std::int64_t>(l.bits);
+        const auto b = static_cast<std::int64_t>(r.bits);
+        order = a < b ? -1 : a > b ? 1 : 0;
+      } else {
+        order = l.bits < r.bits ? -1 : l.bits > r.bits ? 1 : 0;
+      }
+      const bool holds = node.op == Op::eq   ? order == 0
+                         : node.op == Op::ne ? order != 0
+                         : node.op == Op::lt ? order < 0
+                         : node.op == Op::le ? order <= 0
+                         : node.op == Op::gt ? order > 0
+                                             : order >= 0;
+      value.bits = holds ? 1 : 0;
+      return value;
+    }
+    case Op::add:
+    case Op::sub: {
+      if (numbers) break;
+      const auto size = [&](const Node& pointer) {
+        return is_text(pointer) ? 1 : element_of(type_of(pointer)).size;
+      };
+      if (is_address(left) && is_address(right)) {
+        value.bits = (l.bits - r.bits) / size(left);
+        return value;
+      }
+      const EvalValue& base = is_address(left) ? l : r;
+      const std::uint64_t offset = is_address(left) ? r.bits * size(left) : l.bits * size(right);
+      if (base.text) {
+        if (node.op == Op::sub || offset > base.text->size()) throw EvalFault{Fault::unknown, 0};
+        value.text = base.text->substr(offset);
+        return value;
+      }
+      value.bits = node.op == Op::add ? base.bits + offset : base.bits - offset;
+      return value;
+    }
+    default:
+      break;
+  }
+  value.bits = arithmetic(node.op, left, right, l.bits, r.bits, constant);
+  return value;
+}
+
+EvalValue Evaluator::assign(const Node& node) {
+  const Node& left = *node.children[0];
+  const Node& right = *node.children[1];
+  const std::string name = (left.kind == NodeKind::local ? "this->" : "") + left.text;
+  const Op op = op_of_assignment(node.op);
+  const std::uint64_t before = variables[name].bits;
+  EvalValue value = evaluate(right);
+  if (op != Op::none) {
+    std::uint64_t operand = value.bits;
+    const Type& type = type_of(left);
+    if (type.kind == TypeKind::pointer) operand *= element_of(type).size;
+    value.bits = arithmetic(op, left, right, before, operand, false);
+  } else if (is_text(left)) {
+    EvalValue kept;
+    if (value.text || !value.variable.empty() || value.bits != 0) {
+      kept.text = text_of(value, false);
+    }
+    variables[name] = kept;
+    return value;
+  } else if (value.constant && is_integer(type_of(left))) {
+    value.bits = constant_as(value.bits, type_of(right), type_of(left));
+  }
+  value.constant = false;
+  variables[name] = value;
+  return value;
+}
+
+EvalValue Evaluator::call(const Node& node) {
+  std::vector<EvalValue> arguments;
+  for (std::size_t i = 1; i < node.children.size(); ++i) {
+    arguments.push_back(evaluate(*node.children[i]));
+  }
+  const std::string& name = node.children[0]->text;
+  const auto number = [&](std::size_t i, std::int64_t otherwise) {
+    if (i >= arguments.size()) return otherwise;
+    constexpr std::int64_t kFar = std::int64_t{1} << 40;
+    return std::clamp(static_cast<std::int64_t>(arguments[i].bits), -kFar, kFar);
+  };
+  const auto base = [&](std::size_t i) {
+    return i < arguments.size() ? arguments[i].bits : std::uint64_t{10};
+  };
+  const auto text = [&](std::size_t i) { return text_of(arguments[i], false); };
+  const auto limited = [&](std::string result) {
+    EvalValue value;
+    value.text = result.substr(0, state_.strsize - 1);
+    return value;
+  };
+  EvalValue value;
+  if (name == "strlen") {
+    value.bits = text(0).size();
+  } else if (name == "strtoll") {
+    value.bits = strtoll(text(0), base(1));
+  } else if (name == "lltostr") {
+    value.text = lltostr(arguments[0].bits, base(1));
+  } else if (name == "strjoin") {
+    const std::string a = text(0);
+    const std::string b = text(1);
+    if (a.size() + b.size() + 1 > state_.strsize) throw EvalFault{Fault::noscratch, 0};
+    value.text = a + b;
+  } else if (name == "substr") {
+    return limited(substr(text(0), number(1, 0), number(2, state_.strsize)));
+  } else if (name == "index" || name == "rindex") {
+    const std::string a = text(0);
+    const std::string b = text(1);
+    value.bits = static_cast<std::uint64_t>(
+        name == "index" ? index_of(a, b, number(2, 0))
+                        : rindex_of(a, b, number(2, static_cast<std::int64_t>(a.size()))));
+  } else if (name == "basename") {
+    return limited(base_name(text(0)));
+  } else if (name == "dirname") {
+    return limited(dir_name(text(0)));
+  } else if (name == "toupper" || name == "tolower") {
+    std::string result = text(0);
+    for (char& c : result) {
+      if (name == "toupper" && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+      if (name == "tolower" && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return limited(result);
+  } else if (name == "htons") {
+    const std::uint64_t x = arguments[0].bits;
+    value.bits = (x & 0xff) << 8 | (x >> 8 & 0xff);
+  }
+  return value;
+}
+
+}  // namespace dtmalloc::dtrace::reference

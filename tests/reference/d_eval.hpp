@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A slow, obvious evaluator of D expressions: walks the tree, no bytecode, no registers. What it
+// says is what the compiler and the interpreter must say, faults included.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "dtrace/lang/ast.hpp"
+
+namespace dtmalloc::dtrace::reference {
+
+struct EvalValue {
+  std::uint64_t bits = 0;
+  std::optional<std::string> text;  // a text that has no kernel address
+  std::string variable = {};        // a string variable: its text is read when it is used
+  bool constant = false;
+};
+
+struct EvalFault {
+  Fault fault;
+  std::uint64_t address;
+};
+
+class Evaluator {
+ public:
+  // `state` gives built-in variables and the kernel's memory; its own variables are not used.
+  Evaluator(const TypeTable& types, DifState& state) : types_(types), state_(state) {}
+
+  EvalValue evaluate(const Node& node);  // throws EvalFault
+  std::string text_of(const EvalValue& value, bool null_is_empty);
+
+  std::map<std::string, EvalValue> variables;  // "x", "this->x"
+
+ private:
+  EvalValue variable(const std::string& name);
+  EvalValue unary(const Node& node);
+  EvalValue binary(const Node& node);
+  EvalValue assign(const Node& node);
+  EvalValue call(const Node& node);
+  EvalValue load(std::uint64_t address, const Type& type);
+  EvalValue element(const EvalValue& base, const Type& pointer, std::int64_t index);
+  std::uint64_t arithmetic(Op op, const Node& left, const Node& right, std::uint64_t l,
+                           std::uint64_t r, bool constant);
+  const Type& type_of(const Node& node) const { return types_[types_.resolve(node.type)]; }
+  const Type& element_of(const Type& pointer) const;
+  bool is_text(const Node& node) const { return type_of(node).kind == TypeKind::string; }
+  bool is_address(const Node& node) const;
+  bool is_signed(const Node& left, const Node& right) const;
+
+  const TypeTable& types_;
+  DifState& state_;
+};
+
+}  // namespace dtmalloc::dtrace::reference
