@@ -35,7 +35,7 @@ std::uint64_t copy_result(DifState& state, std::string_view text) {
   std::byte* room = result_room(state);
   if (room == nullptr) return 0;
   const std::size_t length = std::min<std::size_t>(text.size(), state.strsize - 1);
-  std::memmove(room, text.data(), length);
+  std::copy_n(text.data(), length, reinterpret_cast<char*>(room));
   return take_result(state, room, length);
 }
 
@@ -46,8 +46,8 @@ std::uint64_t strjoin(DifState& state, std::string_view a, std::string_view b) {
     set_fault(state, Fault::noscratch);
     return 0;
   }
-  std::memcpy(room, a.data(), a.size());
-  std::memcpy(room + a.size(), b.data(), b.size());
+  char* const chars = reinterpret_cast<char*>(room);
+  std::copy_n(b.data(), b.size(), std::copy_n(a.data(), a.size(), chars));
   return take_result(state, room, a.size() + b.size());
 }
 

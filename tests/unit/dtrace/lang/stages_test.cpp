@@ -30,7 +30,7 @@ std::string tokens(const std::string& text) {
   }
 }
 
-TEST(Lexer, KnowsWhereItIs) {
+TEST(DLexer, KnowsWhereItIs) {
   EXPECT_EQ(tokens("a:b-c / x / y / { -1; }"),
             "description a:b-c | predicate / | identifier x | op / | identifier y | end of "
             "predicate / | { | op - | integer 0x1 | ; | }");
@@ -63,7 +63,7 @@ std::string tree(const std::string& expression) {
   }
 }
 
-TEST(Parser, BindsByPrecedence) {
+TEST(DParser, BindsByPrecedence) {
   EXPECT_EQ(tree("a = b = c"), "(= a (= b c))");
   EXPECT_EQ(tree("a + b * c - d"), "(- (+ a (* b c)) d)");
   EXPECT_EQ(tree("a || b ^^ c && d | e ^ f & g"), "(|| a (^^ b (&& c (| d (^ e (& f g))))))");
@@ -84,7 +84,7 @@ TEST(Parser, BindsByPrecedence) {
   EXPECT_EQ(tree("@a[]"), "D_SYNTAX");
 }
 
-TEST(Parser, LimitsTheDepthOfTheTree) {
+TEST(DParser, LimitsTheDepthOfTheTree) {
   const auto times = [](const char* text, std::size_t count) {
     std::string out;
     for (std::size_t i = 0; i < count; ++i) out += text;
@@ -111,7 +111,7 @@ TEST(Parser, LimitsTheDepthOfTheTree) {
   EXPECT_NE(tree(times("(", 300) + "1" + times(")", 300)), "D_SIM_NESTING");
 }
 
-TEST(Codegen, IsShortForTheManualsExample) {
+TEST(DCodegen, IsShortForTheManualsExample) {
   const Compiled program("dtmalloc:::malloc {@[stringof args[0]->ks_shortdesc] = count()}");
   ASSERT_TRUE(program.ok) << program.message();
   const Action& action = program.clause().actions.at(0);
@@ -130,7 +130,7 @@ TEST(Codegen, IsShortForTheManualsExample) {
   EXPECT_NE(program.output.parse_dump.find("(call count)"), std::string::npos);
 }
 
-TEST(Formats, SplitIntoConversions) {
+TEST(DFormats, SplitIntoConversions) {
   CompileInput input;
   const SourceText source(input);
   const auto parse = [&](const char* text) {
@@ -156,7 +156,7 @@ TEST(Formats, SplitIntoConversions) {
   EXPECT_EQ(format.conversions[5].conversion, 0);
 }
 
-TEST(Compile, TakesTenThousandClauses) {
+TEST(DCompile, TakesTenThousandClauses) {
   std::string text;
   for (int i = 0; i < 10000; ++i) {
     const std::string n = std::to_string(i);
@@ -175,7 +175,7 @@ TEST(Compile, TakesTenThousandClauses) {
   EXPECT_EQ(program.clause(9999).where.line, 9999U * 3 + 1);
 }
 
-TEST(Compile, IsAFunctionOfItsInputs) {
+TEST(DCompile, IsAFunctionOfItsInputs) {
   const std::string text = "dtmalloc::: { @[probefunc] = quantize(arg3); }";
   const Compiled a(text);
   const Compiled b(text);
