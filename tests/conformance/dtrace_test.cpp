@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The framework and the consumer as a D program sees them: each row is a program and the bytes that
+// dtrace(1) prints for it.
+#include <gtest/gtest.h>
+
+#include <dtmalloc/dtrace/session.hpp>
+#include <dtmalloc/kernel.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dtmalloc::dtrace {
+namespace {
+
+constexpr const char* kHeading = "CPU     ID                    FUNCTION:NAME\n";
+
+class DtraceTest : public ::testing::Test {
+ protected:
+  DtraceTest() {
+    KernelConfig config;
+    config.cpus = 2;
+    config.fixed_cpus = true;
+    config.mem = 1ull << 30;
+    kernel = std::make_unique<Kernel>(config);
+    kernel->cpus().bind(0);
+    type = &kernel->define_type("M_A", "a type");
+    other = &kernel->define_type("M_B", "CAM CCB");
+    framework = std::make_unique<Framework>(kernel->cpus(), kernel->addresses());
+    framework->load_standard_providers();
+    load_dtmalloc(*framework, *kernel);
+  }
+  ~DtraceTest() override {
+    session = nullptr;
+    framework = nullptr;
+    kernel->cpus().unbind();
+  }
+  Session& open() {
+    out.clear();
+    err.clear();
+    session = nullptr;
+    session = std::make_unique<Session>(
+        *framework, SessionSinks{[this](std::string_view text) { out += text; },
+                                 [this](std::string_view text) { err += text; }});
+    return *session;
+  }
+  // What refuses the program, or an empty string.
+  std::string start(const std::string& program) {
+    ProgramSource source;
+    source.text = program;
+    auto compiled = session->compile(source);
+    if (!compiled) return message_of(source, compiled.error());
+    auto enabled = session->enable(*compiled);
+    if (!enabled) return enabled.error().message;
+    auto started = session->go();
+    return started ? "" : started.error().message;
+  }
+  // The output of a program on a quiet consumer, around what `work` does.
+  std::string run(
+      const std::string& program, const std::function<void()>& work = [] {}, bool quiet = true) {
+    open();
+    if (quiet) EXPECT_TRUE(session->set_option("quiet"));
+    EXPECT_EQ(start(program), "");
+    work();
+    session->stop();
+    return out;
+  }
+  void pair(std::size_t size, malloc_type* of) {
+    kernel->free(kernel->malloc(size, of, M_WAITOK), of);
+  }
+
+  std::unique_ptr<Kernel> kernel;
+  std::unique_ptr<Framework> framework;
+  std::unique_ptr<Session> session;
+  malloc_type* type = nullptr;
+  malloc_type* other = nullptr;
+  std::string out, err;
+};
+
+// REQ: DTMALLOC-16
+TEST_F(DtraceTest, ManualPageExample) {
+  open();
+  ASSERT_EQ(start("dtmalloc:::malloc {@[stringof args[0]->ks_shortdesc] = count()}"), "");
+  pair(100, type);
+  pair(100, type);
+  pair(100, other);
+  session->stop();
+  EXPECT_EQ(err, "dtrace: description 'dtmalloc:::malloc ' matched 7 probes\n");
+  EXPECT_EQ(out,
+            "\n"
+            "  CAM CCB                                                           1\n"
+            "  a type                                                            2\n");
+}
+
+// REQ: DTRACE-20
+TEST_F(DtraceTest, DefaultOutput) {
+  EXPECT_EQ(run(
+                "dtmalloc::a_type:malloc {trace(probefunc); trace(arg3); trace(args[4]);}",
+                [this] { pair(100, type); }, false),
+            std::string(kHeading) +
+                "  0      6                    a_type:malloc "
+                "  a_type                            "
+                "              128"
+                "        3\n"
+                "\n");
+  EXPECT_EQ(err, "dtrace: description 'dtmalloc::a_type:malloc ' matched 1 probe\n");
+}
+
+// REQ: DTRACE-21
+TEST_F(DtraceTest, WhichClausesMakeALine) {
+  EXPECT_EQ(run("BEGIN {}", [] {}, false),
+            std::string(kHeading) + "  0      1                           :BEGIN \n\n");
+  EXPECT_EQ(run("BEGIN {x = 1;}", [] {}, false), "\n");
+  EXPECT_EQ(run("BEGIN {@x = count();}", [] {}, false), "\n                1\n");
+  EXPECT_EQ(run("BEGIN {exit(0);}", [] {}, false),
+            std::string(kHeading) + "  0      1                           :BEGIN \n\n");
+  EXPECT_EQ(run("BEGIN {printf(\"hi\");}", [] {}, false),
+            std::string(kHeading) + "  0      1                           :BEGIN hi\n\n");
+  EXPECT_EQ(run("BEGIN {}"), "\n");
+}
+
+// REQ: DTRACE-22
+TEST_F(DtraceTest, QuietStillPrintsTheFinalNewline) {
+  EXPECT_EQ(run("BEGIN {trace(42); trace(\"s\");}"), "42s\n");
+  EXPECT_EQ(err, "");
+}
+
+// REQ: DTRACE-23
+TEST_F(DtraceTest, ExitInBeginSkipsLaterBeginClausesButNotEnd) {
+  EXPECT_EQ(run("BEGIN {printf(\"a\"); exit(3);} BEGIN {printf(\"b\");} END {printf(\"c\");}"),
+            "ac\n");
+  EXPECT_EQ(session->exit_status(), 3);
+  EXPECT_TRUE(session->done());
+  EXPECT_EQ(run("BEGIN {exit(3);} END {exit(5);}"), "\n");
+  EXPECT_EQ(session->exit_status(), 5);
+  // Two exit() in one clause: its whole record is discarded.
+  EXPECT_EQ(run("BEGIN {printf(\"a\"); exit(3); exit(4);}"), "\n");
+  EXPECT_EQ(session->exit_status(), 0);
+}
+
+// REQ: DTRACE-23
+TEST_F(DtraceTest, NothingFiresAfterExitUntilEnd) {
+  EXPECT_EQ(run(
+                "dtmalloc::a_type:malloc {@n = count(); exit(0);} "
+                "dtmalloc::a_type:malloc {@later = count();} END {printf(\"end\");}",
+                [this] {
+                  pair(16, type);
+                  pair(16, type);
+                }),
+            "end\n                1\n");
+}
+
+// REQ: DTRACE-24
+TEST_F(DtraceTest, ExitIsNoticedAtTheNextStatusCheck) {
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_EQ(start("dtmalloc::a_type:malloc {printf(\"x\"); exit(7);}"), "");
+  pair(16, type);
+  EXPECT_FALSE(session->done());
+  kernel->cpus().clock().advance(1000000000);
+  EXPECT_TRUE(session->done());
+  EXPECT_EQ(session->exit_status(), 7);
+  EXPECT_EQ(out, "x\n");
+  session->stop();
+  EXPECT_EQ(out, "x\n");
+}
+
+// REQ: DTRACE-25
+TEST_F(DtraceTest, FaultDiscardsTheRecordKeepsSideEffectsAndGoesOn) {
+  EXPECT_EQ(run("BEGIN {x = 5; printf(\"no\"); trace(*(int *)0);} BEGIN {printf(\"%d\", x);}"),
+            "5\n");
+  EXPECT_EQ(err.rfind("dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): "
+                      "invalid address (0x0) in action #3 at DIF offset ",
+                      0),
+            0u)
+      << err;
+  EXPECT_TRUE(session->had_errors());
+  run("BEGIN /1 \\ 1/ {}" + std::string() == "" ? "" : "BEGIN {y = 0; trace(1 / y);}");
+  EXPECT_EQ(err.rfind("dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): "
+                      "divide-by-zero in action #2 at DIF offset ",
+                      0),
+            0u)
+      << err;
+  run("BEGIN /*(int *)8/ {}");
+  EXPECT_EQ(err.rfind("dtrace: error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): "
+                      "invalid address (0x8) in predicate at DIF offset ",
+                      0),
+            0u)
+      << err;
+}
+
+// REQ: DTRACE-26
+TEST_F(DtraceTest, ActionNumbersOfAggregations) {
+  for (const char* program :
+       {"BEGIN {@ = sum(*(int *)0);}", "BEGIN {@[*(int *)0] = count();}"}) {
+    run(program);
+    EXPECT_NE(err.find(" in action #2 at DIF offset "), std::string::npos) << err;
+  }
+}
+
+// REQ: DTRACE-27
+TEST_F(DtraceTest, ErrorClausesSeeTheFault) {
+  EXPECT_EQ(run("ERROR {printf(\"%d %d %d %d\", arg1, arg2, arg4, arg5); exit(0);} "
+                "BEGIN {trace(*(int *)16);}"),
+            "2 1 1 16\n");
+  EXPECT_NE(err.find("enabled probe ID 2"), std::string::npos);
+  // A fault inside ERROR is only counted.
+  run("ERROR {trace(*(int *)0);} BEGIN {trace(*(int *)0);}");
+  EXPECT_NE(err.find("dtrace: 1 error in ERROR probe enabling\n"), std::string::npos) << err;
+}
+
+// REQ: DTRACE-28
+TEST_F(DtraceTest, SpaceIsReservedBeforeThePredicate) {
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_TRUE(session->set_option("bufsize=64"));
+  ASSERT_TRUE(session->set_option("switchrate=1000sec"));
+  // Records of 24 bytes: two fit in 64.
+  ASSERT_EQ(start("dtmalloc::a_type:malloc {trace(arg3); n++;} END {printf(\" %d\", n);}"), "");
+  for (int i = 0; i < 5; ++i) pair(16, type);
+  session->stop();
+  EXPECT_EQ(out, "1616\n");
+  EXPECT_EQ(err, "dtrace: 4 drops on CPU 0\n");  // three mallocs and END
+  EXPECT_TRUE(session->had_errors());
+  EXPECT_EQ(run("dtmalloc::a_type:malloc /arg3 > 100/ {trace(arg3);}",
+                [this] {
+                  pair(16, type);
+                  pair(128, type);
+                }),
+            "128\n");
+}
+
+TEST_F(DtraceTest, BufferSmallerThanARecordIsRefused) {
+  open();
+  ASSERT_TRUE(session->set_option("bufsize=64"));
+  EXPECT_EQ(start("BEGIN {trace(execname);}"),
+            "could not enable tracing: Enabling exceeds size of buffer");
+}
+
+// REQ: DTRACE-29
+TEST_F(DtraceTest, AggregationDropsAreReported) {
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_TRUE(session->set_option("aggsize=256"));
+  ASSERT_EQ(start("dtmalloc::a_type:malloc {@[n++] = count();}"), "");
+  for (int i = 0; i < 20; ++i) pair(16, type);
+  session->stop();
+  EXPECT_NE(err.find(" aggregation drops on CPU 0\n"), std::string::npos) << err;
+}
+
+// REQ: DTRACE-60
+TEST_F(DtraceTest, BeginOfOneConsumerIsNotTheOthers) {
+  std::string other_out;
+  Session first(*framework, {[&](std::string_view text) { other_out += text; }, {}});
+  ASSERT_TRUE(first.set_option("quiet"));
+  ProgramSource source;
+  source.text = "BEGIN {printf(\"first\");} END {printf(\"over\");}";
+  auto program = first.compile(source);
+  ASSERT_TRUE(program);
+  ASSERT_TRUE(first.enable(*program));
+  ASSERT_TRUE(first.go());
+  EXPECT_EQ(run("BEGIN {printf(\"second\");}"), "second\n");
+  EXPECT_EQ(other_out, "first");
+  first.stop();
+  EXPECT_EQ(other_out, "firstover\n");
+}
+
+// REQ: DTRACE-61
+TEST_F(DtraceTest, RetainedProgramsMeetProbesThatAppearLater) {
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_TRUE(session->set_option("zdefs"));
+  ASSERT_EQ(start("dtmalloc::late:malloc {printf(\"%d;\", arg3);}"), "");
+  malloc_type& late = kernel->define_type("M_LATE", "late");
+  pair(16, &late);
+  EXPECT_FALSE(session->done());
+  framework->open();  // another consumer
+  pair(32, &late);
+  session->stop();
+  framework->close();
+  EXPECT_EQ(out, "32;\n");
+}
+
+// REQ: DTRACE-62
+TEST_F(DtraceTest, TimestampIsOneWithinAClause) {
+  EXPECT_EQ(run(
+                "dtmalloc::a_type:malloc {printf(\"%d %d\", timestamp == timestamp, timestamp);}",
+                [this] {
+                  kernel->cpus().clock().advance(1234);
+                  pair(16, type);
+                }),
+            "1 1234\n");
+}
+
+// REQ: DTRACE-63
+TEST_F(DtraceTest, RecordsOfAllCpusComeInTheOrderOfTime) {
+  EXPECT_EQ(run("dtmalloc::a_type:malloc {printf(\"%d \", cpu);}",
+                [this] {
+                  for (const int cpu : {1, 0, 0, 1, 0}) {
+                    kernel->cpus().move_to(cpu);
+                    kernel->cpus().clock().advance(100);
+                    pair(16, type);
+                  }
+                }),
+            "1 0 0 1 0 \n");
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_TRUE(session->set_option("temporal=no"));
+  ASSERT_EQ(start("dtmalloc::a_type:malloc {printf(\"%d \", cpu);}"), "");
+  for (const int cpu : {1, 0, 0, 1, 0}) {
+    kernel->cpus().move_to(cpu);
+    kernel->cpus().clock().advance(100);
+    pair(16, type);
+  }
+  kernel->cpus().clock().advance(2000000000);
+  EXPECT_EQ(out, "0 0 0 1 1 ");
+}
+
+// REQ: DTRACE-64
+TEST_F(DtraceTest, BeginRunsAsTheCommandOnCpuZero) {
+  kernel->cpus().move_to(1);
+  EXPECT_EQ(run("BEGIN {printf(\"%s %d\", execname, cpu);} END {printf(\" %d\", cpu);}"),
+            "dtrace 0 0\n");
+  kernel->cpus().move_to(0);
+}
+
+// REQ: DTRACE-65
+TEST_F(DtraceTest, AggregationsPrintAtTheEndUnlessPrintaDid) {
+  EXPECT_EQ(run("BEGIN {@c = count(); @s = sum(-3); @m = max(9);} END {printa(@s);}"),
+            "\n               -3\n"
+            "\n                1\n                9\n");
+  EXPECT_EQ(run("BEGIN {@a[\"k\"] = sum(3); @b[\"k\"] = sum(4); "
+                "printa(\"%s %@d %@d\\n\", @a, @b);}"),
+            "k 3 4\n\n");
+  EXPECT_EQ(run("BEGIN {@a[\"x\"] = sum(1); @b[\"x\"] = sum(2); @b[\"y\"] = sum(7); "
+                "printa(@a, @b);}"),
+            "\n"
+            "  y                                                                 0"
+            "                7\n"
+            "  x                                                                 1"
+            "                2\n"
+            "\n");
+}
+
+// REQ: DTRACE-66
+TEST_F(DtraceTest, ConsumerActionsOnAggregations) {
+  EXPECT_EQ(run("BEGIN {@ = sum(1000); normalize(@, 10); printa(\"%@d\\n\", @);}"), "100\n\n");
+  EXPECT_EQ(run("BEGIN {@ = sum(1000); normalize(@, 10); denormalize(@); printa(\"%@d\\n\", @);}"),
+            "1000\n\n");
+  EXPECT_EQ(run("BEGIN {@[1] = sum(1); @[2] = sum(2); @[3] = sum(3); trunc(@, 1); "
+                "printa(\"%d %@d\\n\", @);}"),
+            "3 3\n\n");
+  EXPECT_EQ(run("BEGIN {@[1] = sum(5); clear(@);}"), "\n        1                0\n");
+  EXPECT_EQ(run("BEGIN {@a = avg(2); @a = avg(5); @s = stddev(2); @s = stddev(6); "
+                "printa(\"%@d \", @a); printa(\"%@d\", @s);}"),
+            "3 2\n");
+}
+
+// REQ: DTRACE-67
+TEST_F(DtraceTest, Listing) {
+  open();
+  ProbeDescription description;
+  description.name = "BEGIN";
+  EXPECT_TRUE(session->list(&description));
+  EXPECT_EQ(out,
+            "   ID   PROVIDER            MODULE                          FUNCTION NAME\n"
+            "    1     dtrace                                                     BEGIN\n");
+  out.clear();
+  description.name = "nosuch";
+  EXPECT_FALSE(session->list(&description));
+  EXPECT_EQ(out, "   ID   PROVIDER            MODULE                          FUNCTION NAME\n");
+  EXPECT_EQ(err, "dtrace: failed to match :::nosuch: No probe matches description\n");
+  out.clear();
+  EXPECT_TRUE(session->list(nullptr));
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 1 + 3 + 2 * 7);
+}
+
+// REQ: DTRACE-68
+TEST_F(DtraceTest, Messages) {
+  open();
+  EXPECT_EQ(start("dtmalloc::no_such_type:malloc {}")
+                .rfind("dtrace: invalid probe specifier dtmalloc::no_such_type:malloc {}: probe "
+                       "description dtmalloc::no_such_type:malloc does not match any probes\n",
+                       0),
+            0u);
+  ProgramSource script;
+  script.kind = ProgramSource::script;
+  script.name = "x.d";
+  script.text = "BEGIN\n{\n  trace(nope);\n}\n";
+  auto compiled = session->compile(script);
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(message_of(script, compiled.error())
+                .rfind("dtrace: failed to compile script x.d: line 3: failed to resolve nope: "
+                       "Unknown variable name\n",
+                       0),
+            0u)
+      << message_of(script, compiled.error());
+  ASSERT_TRUE(session->set_option("errtags"));
+  compiled = session->compile(script);
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(message_of(script, compiled.error())
+                .rfind("dtrace: failed to compile script x.d: [D_IDENT_UNDEF] line 3: ", 0),
+            0u);
+  script.text = "BEGIN\n{\n  trace(1);\n}\nEND {}\n";
+  compiled = session->compile(script);
+  ASSERT_TRUE(compiled);
+  ASSERT_TRUE(session->enable(*compiled));
+  EXPECT_EQ(err, "dtrace: script 'x.d' matched 2 probes\n");
+}
+
+// REQ: DTRACE-69
+TEST_F(DtraceTest, NoProbes) {
+  open();
+  EXPECT_EQ(session->go().error().message, "no probes specified");
+  open();
+  ASSERT_TRUE(session->set_option("zdefs"));
+  ProgramSource source;
+  source.text = "nosuch:::{}";
+  auto compiled = session->compile(source);
+  ASSERT_TRUE(compiled);
+  ASSERT_TRUE(session->set_option("zdefs=no"));
+  ASSERT_TRUE(session->enable(*compiled));
+  EXPECT_EQ(session->go().error().message, "no probes matched");
+}
+
+// REQ: DTRACE-70
+TEST_F(DtraceTest, AggregationsOfAllCpusAreMerged) {
+  EXPECT_EQ(run("dtmalloc::a_type:malloc {@n = count(); @s = sum(arg3); @lo = min(arg3);}",
+                [this] {
+                  for (const int cpu : {1, 0, 1}) {
+                    kernel->cpus().move_to(cpu);
+                    pair(cpu == 1 ? 16 : 32, type);
+                    kernel->cpus().clock().advance(700000000);
+                  }
+                }),
+            "\n                3\n               64\n               16\n");
+}
+
+// REQ: DTRACE-71
+TEST_F(DtraceTest, FollowsPointersAndFaultsOutsideTheMachine) {
+  EXPECT_EQ(run("dtmalloc::a_type:malloc {printf(\"%d %d %s|\", args[2]->mts_numallocs, "
+                "args[1]->mti_probes[0] == id, stringof args[0]->ks_next->ks_shortdesc);}",
+                [this] { pair(16, type); }),
+            "1 1 UMAHash|\n");
+  EXPECT_EQ(run("dtmalloc::a_type:malloc {trace(*(char *)(arg2 + 0x100000000000));}",
+                [this] { pair(16, type); }),
+            "\n");
+  EXPECT_NE(err.find("invalid address (0x"), std::string::npos) << err;
+}
+
+}  // namespace
+}  // namespace dtmalloc::dtrace
