@@ -510,6 +510,12 @@ TEST(DLanguage, ChecksOnlyTheLastArgument) {
   program.input.argref = false;
   program.input.text = "BEGIN { trace($$2); }";
   EXPECT_TRUE(program.compile()) << program.message();
+  program.input.text = "BEGIN {}\n";
+  program.input.file = "x.d";
+  EXPECT_FALSE(program.compile());
+  EXPECT_EQ(program.message(), "line 2: extraneous argument 'two' ($2 is not referenced)");
+  EXPECT_EQ(program.error.where.line, 1U);
+  program.input.file.clear();
   // Syntax errors come before, unmatched descriptions after.
   program.input.text = "nothing { trace(1) ";
   EXPECT_FALSE(program.compile());

@@ -50,24 +50,10 @@ class SourceText {
   std::vector<std::size_t> line_starts_;
 };
 
-#define DTM_D_OPERATORS(X)                                                                         \
-  X(none, "")                                                                                      \
-  X(comma, ",")                                                                                    \
-  X(assign, "=")                                                                                   \
-  X(add_assign, "+=")                                                                              \
-  X(sub_assign, "-=") X(mul_assign, "*=") X(div_assign, "/=") X(mod_assign, "%=")                  \
-      X(and_assign, "&=") X(xor_assign, "^=") X(or_assign, "|=") X(shl_assign, "<<=")              \
-          X(shr_assign, ">>=") X(question, "?:") X(lor, "||") X(lxor, "^^") X(land, "&&")          \
-              X(bor, "|") X(bxor, "^") X(band, "&") X(eq, "==") X(ne, "!=") X(lt, "<") X(le, "<=") \
-                  X(gt, ">") X(ge, ">=") X(shl, "<<") X(shr, ">>") X(add, "+") X(sub, "-")         \
-                      X(mul, "*") X(div, "/") X(mod, "%") X(lnot, "!") X(bnot, "~") X(inc, "++")   \
-                          X(dec, "--") X(pos, "+") X(neg, "-") X(deref, "*") X(addrof, "&")        \
-                              X(stringof_, "stringof") X(sizeof_, "sizeof") X(dot, ".")            \
-                                  X(arrow, "->") X(index, "[")
 enum class Op : std::uint8_t {
-#define DTM_X(name, text) name,
-  DTM_D_OPERATORS(DTM_X)
-#undef DTM_X
+#define D_OPERATOR(name, text) name,
+#include "dtrace/lang/operators.def"
+#undef D_OPERATOR
 };
 std::string_view op_text(Op op);
 // The arithmetic behind a compound assignment; none for "=".

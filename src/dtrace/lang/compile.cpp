@@ -23,10 +23,7 @@ class Compiler {
       for (const AstClause& clause : ast.clauses) output.parse_dump += dump(clause, nullptr);
     }
     if (ast.clauses.empty() && !input_.allow_empty) {
-      Place end;
-      end.offset = static_cast<std::uint32_t>(input_.text.size());
-      end.line = lexer.next().place.line;
-      source_.fail("D_EMPTY", end, "empty D program translation unit");
+      source_.fail("D_EMPTY", end_of_text(lexer), "empty D program translation unit");
     }
     for (AstClause& clause : ast.clauses) {
       for (const AstDescription& description : clause.descriptions) {
@@ -38,10 +35,18 @@ class Compiler {
   }
 
  private:
-  void check_last_argument(const Lexer& lexer) const {
+  // Where a complaint about the whole text is: its end.
+  Place end_of_text(Lexer& lexer) const {
+    Place end;
+    end.offset = static_cast<std::uint32_t>(input_.text.size());
+    end.line = lexer.next().place.line;
+    return end;
+  }
+
+  void check_last_argument(Lexer& lexer) const {
     const std::size_t count = input_.arguments.size();
     if (count < 2 || input_.argref || lexer.referenced_arguments().contains(count - 1)) return;
-    source_.fail("D_MACRO_UNUSED", Place{},
+    source_.fail("D_MACRO_UNUSED", end_of_text(lexer),
                  fmt::format("extraneous argument '{}' (${} is not referenced)",
                              input_.arguments.back(), count - 1));
   }

@@ -33,9 +33,9 @@ constexpr std::array<std::string_view, 47> kKeywords = {
 
 std::string_view op_text(Op op) {
   static constexpr std::array kTexts = {
-#define DTM_X(name, text) std::string_view(text),
-      DTM_D_OPERATORS(DTM_X)
-#undef DTM_X
+#define D_OPERATOR(name, text) std::string_view(text),
+#include "dtrace/lang/operators.def"
+#undef D_OPERATOR
   };
   return kTexts[static_cast<std::size_t>(op)];
 }

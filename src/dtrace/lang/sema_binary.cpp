@@ -247,7 +247,7 @@ void Sema::assign(Node& node) {
   }
   if (left.kind == NodeKind::aggregation) {
     if (node.op == Op::assign) {
-      fail("D_CG_EXPR", node, "an aggregation may only be assigned in a statement of its own");
+      unsupported(node.place, "an aggregation inside an expression is");
     }
     fail("D_OP_DYN", node, fmt::format("operator {} operands cannot be of dynamic type", op));
   }
