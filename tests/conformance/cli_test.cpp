@@ -125,7 +125,7 @@ TEST_F(CommandLine, AFileAppearsWholeOrNotAtAll) {
 // REQ: CLI-05
 TEST_F(CommandLine, ProgramsCountInTheOrderOfTheCommandLine) {
   const Ran ran =
-      run("echo 'BEGIN{printf(\"2 %d\\n\", $1)}' >two.d\n"
+      run("printf '%s\\n' 'BEGIN{printf(\"2 %d\\n\", $1)}' >two.d\n"
           "printf '' | dtmalloc run - 7 -q -n 'BEGIN{printf(\"1 %d\\n\", $1)}' -s two.d"
           " -n 'BEGIN{printf(\"3 %d\\n\", $1)}'");
   EXPECT_EQ(ran.out, "1 7\n2 7\n3 7\n\n") << ran.err;
