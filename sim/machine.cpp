@@ -34,7 +34,7 @@ std::optional<KernelConfig> machine_config(const workload::Workload& workload,
   if (options.real_clock) config.real_clock = *options.real_clock;
   if (options.invariants) config.invariants = true;
   if (const auto wrong = Kernel::check(config)) {
-    print_error(to_string(*wrong));
+    print_error("dtmalloc: " + to_string(*wrong));
     return std::nullopt;
   }
   return config;

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace dtmalloc::workload {
 
@@ -28,6 +30,23 @@ using StringIndex = std::unordered_map<std::string, Index, ViewHash, std::equal_
 
 // What a number's suffix may be, and which functions exist.
 enum class Context { size, time, plain, condition };
+
+// Names to their numbers; views into the text are the keys. Open addressing: a trace has millions.
+class NameTable {
+ public:
+  // The number of a name; `next` and true when it is new.
+  std::pair<Index, bool> insert(std::string_view name, Index next);
+
+ private:
+  struct Entry {
+    std::string_view name;
+    std::uint32_t hash = 0;
+    Index index = kNone;
+  };
+  void grow();
+  std::vector<Entry> entries_;
+  std::size_t used_ = 0;
+};
 
 class Parser {
  public:
@@ -92,7 +111,7 @@ class Parser {
     const char* line_start = nullptr;
     bool set = false;
   };
-  std::array<std::unordered_map<std::string_view, Index>, 3> names_;  // by arity
+  std::array<NameTable, 3> names_;  // by arity
   std::vector<FirstUse> uses_;
   StringIndex types_, strings_;
   std::unordered_map<std::string_view, Index> sites_;

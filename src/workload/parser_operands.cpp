@@ -49,6 +49,33 @@ constexpr int kTightest = 5;
 
 }  // namespace
 
+std::pair<Index, bool> NameTable::insert(std::string_view name, Index next) {
+  if (2 * used_ >= entries_.size()) grow();
+  const auto hash = static_cast<std::uint32_t>(std::hash<std::string_view>{}(name));
+  const std::size_t mask = entries_.size() - 1;
+  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+    Entry& entry = entries_[at];
+    if (entry.index == kNone) {
+      entry = {name, hash, next};
+      ++used_;
+      return {next, true};
+    }
+    if (entry.hash == hash && entry.name == name) return {entry.index, false};
+  }
+}
+
+void NameTable::grow() {
+  std::vector<Entry> old = std::move(entries_);
+  entries_.assign(std::max<std::size_t>(64, 2 * old.size()), Entry{});
+  const std::size_t mask = entries_.size() - 1;
+  for (const Entry& entry : old) {
+    if (entry.index == kNone) continue;
+    std::size_t at = entry.hash & mask;
+    while (entries_[at].index != kNone) at = (at + 1) & mask;
+    entries_[at] = entry;
+  }
+}
+
 BlockRef Parser::block_ref(std::string_view name, bool sets) {
   BlockRef ref;
   int arity = 0;
@@ -63,13 +90,14 @@ BlockRef Parser::block_ref(std::string_view name, bool sets) {
     }
     if (!eat(']')) fail_here("WL_SYNTAX", "the index does not end", "\"]\" or \",\"");
   }
-  auto [entry, added] = names_[arity].try_emplace(name, static_cast<Index>(result_.names.size()));
+  const auto [index, added] = names_[static_cast<std::size_t>(arity)].insert(
+      name, static_cast<Index>(result_.names.size()));
   if (added) {
     result_.names.push_back({std::string(name), arity});
     uses_.push_back({name, line_, line_start_, false});
   }
-  if (sets) uses_[entry->second].set = true;
-  ref.name = entry->second;
+  if (sets) uses_[index].set = true;
+  ref.name = index;
   return ref;
 }
 
