@@ -247,6 +247,15 @@ TEST(DLanguage, ReadsMemoryThroughPointers) {
   EXPECT_EQ(fault("*(uint64_t *)arg2 = 1").first, Fault::badaddr);
 }
 
+TEST(DLanguage, FaultsAtTheOffsetOfTheRealCode) {
+  // REQ: DLANG-27: the example of 17.3, `at DIF offset 16`.
+  for (const char* expression : {"*(int *)0", "*(char *)NULL"}) {
+    const Traced got = trace(expression);
+    EXPECT_EQ(got.fault, Fault::badaddr) << expression;
+    EXPECT_EQ(got.fault_offset, 16) << expression;
+  }
+}
+
 TEST(DLanguage, DividesAsTheMachineDoes) {
   // REQ: DLANG-13
   constexpr Row kRows[] = {

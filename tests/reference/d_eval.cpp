@@ -271,6 +271,7 @@ EvalValue Evaluator::evaluate(const Node& node) {
         value.constant = false;
         return value;
       }
+      value.constant = value.constant && is_integer(to);
       if (value.constant) {
         value.bits = constant_as(value.bits, from, to);
       } else if (to.size > from.size) {

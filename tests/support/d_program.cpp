@@ -173,6 +173,7 @@ Traced trace(const std::string& expression, const std::string& statements, std::
     traced.bits = run(action.values[0].dif, state.state);
     traced.fault = state.state.fault;
     traced.fault_address = state.state.fault_address;
+    traced.fault_offset = state.state.fault_offset;
     if (traced.fault != Fault::none) return traced;
   }
   traced.desc = last->values[0].desc;

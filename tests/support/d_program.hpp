@@ -91,6 +91,7 @@ struct Traced {
   std::string error;  // "TAG message"
   Fault fault = Fault::none;
   std::uint64_t fault_address = 0;
+  std::int32_t fault_offset = -1;
   std::uint64_t bits = 0;
   std::string text;
   ValueDesc desc;

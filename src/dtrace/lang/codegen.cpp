@@ -150,7 +150,14 @@ class Generator {
 
   // --- expressions
   unsigned expression(const Node& node) {
-    if (node.constant) return integer(node.value, node);
+    if (node.constant) {
+      const unsigned reg = integer(node.value, node);
+      // NULL is an inline long of the int 0.
+      if (node.kind == NodeKind::identifier && node.null && node.type == types_.long_type) {
+        convert(reg, types_.int_type, types_.long_type, node);
+      }
+      return reg;
+    }
     switch (node.kind) {
       case NodeKind::string:
         return string(node);

@@ -450,10 +450,9 @@ void Sema::cast(Node& node) {
   }
   node.type = node.declared;
   node.writes_target = to.kind == TypeKind::pointer;
-  if (operand.constant && (to.kind == TypeKind::integer || to.kind == TypeKind::enum_ ||
-                           to.kind == TypeKind::pointer)) {
+  // A cast to a pointer is no constant: dereferencing one faults where the real code does.
+  if (operand.constant && (to.kind == TypeKind::integer || to.kind == TypeKind::enum_)) {
     set_constant(node, node.declared, cut(operand.value, operand.type, node.declared));
-    node.null = node.null && to.kind != TypeKind::pointer;
   }
 }
 
