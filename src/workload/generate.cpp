@@ -33,7 +33,10 @@ class Generator {
   }
 
   std::string text() {
-    for (std::size_t i = 0; i < o_.operations; ++i) operation();
+    for (std::size_t i = 0; i < o_.operations; ++i) {
+      ebb_ = o_.wave != 0 && i / o_.wave % 2 != 0;
+      operation();
+    }
     return header() + (o_.threads == 0 ? actors_[0].text : threads()) + closing_frees();
   }
 
@@ -86,11 +89,13 @@ class Generator {
       line(actor, "cpu " + std::to_string(actor.cpu));
     }
     const int kind = static_cast<int>(random_.below(100));
-    if (kind < o_.free_share) {
+    const int others = o_.realloc_share + o_.other_share;
+    const int frees = ebb_ ? 100 - others - o_.free_share : o_.free_share;
+    if (kind < frees) {
       if (free(actor)) return;
-    } else if (kind < o_.free_share + o_.realloc_share) {
+    } else if (kind < frees + o_.realloc_share) {
       if (reallocate(actor)) return;
-    } else if (kind < o_.free_share + o_.realloc_share + o_.other_share) {
+    } else if (kind < frees + others) {
       return allocate_otherwise(actor);
     }
     allocate(actor);
@@ -213,6 +218,7 @@ class Generator {
   std::vector<Actor> actors_;
   std::uint64_t weight_ = 0;
   std::size_t names_ = 0;
+  bool ebb_ = false;  // allocations and frees have changed places
 };
 
 Diagnostic wrong(std::string message, std::string expected) {

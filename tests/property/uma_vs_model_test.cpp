@@ -24,6 +24,8 @@ TEST(UmaVsModel, Agrees_WhenAllKindsOfOperationsMix) { check_law(400, mixed_prof
 
 TEST(UmaVsModel, Agrees_WhenFewClassesHaveManyBlocks) { check_law(300, small_profile, agrees); }
 
+TEST(UmaVsModel, Agrees_WhenAClassFillsAndEmpties) { check_law(40, wave_profile, agrees); }
+
 // Small requests fail with a firing of size 0, large ones without a trace, and only when nothing
 // is left.
 TEST(UmaVsModel, Agrees_WhenMemoryRunsOut) { check_law(200, tight_profile, agrees); }

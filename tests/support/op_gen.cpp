@@ -94,6 +94,22 @@ GenerateOptions small_profile(std::uint64_t seed) {
   return options;
 }
 
+// Enough blocks that full buckets of every size travel between CPUs, zone and slabs.
+GenerateOptions wave_profile(std::uint64_t seed) {
+  GenerateOptions options = common(seed);
+  static constexpr std::uint64_t kSizes[] = {16, 32, 64, 128, 256, 384, 512, 1024, 2048, 8192};
+  const std::uint64_t size = kSizes[seed % 10];
+  options.sizes = {{size, size, 1}};
+  options.operations = 4500;
+  options.wave = 1500;
+  options.free_share = 5;
+  options.realloc_share = 2;
+  options.other_share = 0;
+  options.other_cpu_share = seed % 3 == 0 ? 1 : 0;
+  options.zero_share = 0;
+  return options;
+}
+
 GenerateOptions tight_profile(std::uint64_t seed) {
   GenerateOptions options = common(seed);
   options.mem = std::uint64_t{2} << 20;

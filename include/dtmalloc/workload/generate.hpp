@@ -44,11 +44,12 @@ struct GenerateOptions {
   int cpus = 4;
   int threads = 0;  // 0: all on the main thread, which moves between the CPUs
   std::vector<SizeRange> sizes = default_sizes();
-  int free_share = 42;         // of the operations: free or zfree of a live block
-  int realloc_share = 10;      // realloc or reallocf
-  int other_share = 8;         // mallocarray, malloc_aligned, malloc_exec, contigmalloc
-  int nowait_share = 30;       // of the allocations: M_NOWAIT
-  int zero_share = 20;         // of the allocations: M_ZERO
+  int free_share = 42;     // of the operations: free or zfree of a live block
+  std::size_t wave = 0;    // after so many operations allocations and frees change places; 0: never
+  int realloc_share = 10;  // realloc or reallocf
+  int other_share = 8;     // mallocarray, malloc_aligned, malloc_exec, contigmalloc
+  int nowait_share = 30;   // of the allocations: M_NOWAIT
+  int zero_share = 20;     // of the allocations: M_ZERO
   int other_cpu_share = 10;    // of the operations: before it, a move to another CPU
   int foreign_free_share = 0;  // of the frees with threads: of a block that another thread made
   int wrong_type_share = 0;    // of the frees: under another type, as a buggy kernel does

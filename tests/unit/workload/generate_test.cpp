@@ -105,6 +105,24 @@ TEST(Generate, HasAsManyOperationsAndThreadsAsAsked) {
   EXPECT_EQ(operations, 321u);
 }
 
+TEST(Generate, AllocatesAndFreesInWaves_WhenAsked) {
+  GenerateOptions options;
+  options.operations = 400;
+  options.wave = 200;
+  options.free_share = 10;
+  options.other_cpu_share = options.realloc_share = options.other_share = 0;
+  const Workload w = generate(options);
+  std::size_t number = 0, early = 0, late = 0;
+  for (const Op& op : w.bodies[0]) {
+    if (op.kind == OpKind::type) continue;
+    if (op.kind == OpKind::free || op.kind == OpKind::zfree) ++(number < 200 ? early : late);
+    ++number;
+  }
+  EXPECT_EQ(number, 400u);
+  EXPECT_LT(early, 40u);
+  EXPECT_GT(late, 160u);
+}
+
 TEST(Generate, RefusesOptionsThatMakeNoSense) {
   const auto refused = [](auto change) {
     GenerateOptions options;
