@@ -13,7 +13,7 @@
 
 #include "kern/kernel_impl.hpp"
 
-// REQ: MALLOC9-01 (spec/malloc9.md 1.6)
+// spec/malloc9.md 1.6
 static_assert(sizeof(malloc_type_stats) == 64);
 static_assert(offsetof(malloc_type_stats, mts_memalloced) == 0);
 static_assert(offsetof(malloc_type_stats, mts_memfreed) == 8);

@@ -2,6 +2,7 @@
 // malloc(9) as spec/malloc9.md has it: classes, the order of events, every panic text.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstring>
 #include <set>
 
@@ -17,6 +18,35 @@ using test::small_config;
 
 constexpr std::size_t kClasses16[] = {16,   32,   64,   128,  256,   384,   512,
                                       1024, 2048, 4096, 8192, 16384, 32768, 65536};
+
+// REQ: MALLOC9-01. D scripts and kernel C read these structures by offset.
+TEST(Malloc9, StructuresAreLaidOutAsTheKernels) {
+  struct Row {
+    const char* field;
+    std::size_t offset, expected;
+  };
+  const Row rows[] = {
+      {"mts_memalloced", offsetof(malloc_type_stats, mts_memalloced), 0},
+      {"mts_memfreed", offsetof(malloc_type_stats, mts_memfreed), 8},
+      {"mts_numallocs", offsetof(malloc_type_stats, mts_numallocs), 16},
+      {"mts_numfrees", offsetof(malloc_type_stats, mts_numfrees), 24},
+      {"mts_size", offsetof(malloc_type_stats, mts_size), 32},
+      {"_mts_reserved1", offsetof(malloc_type_stats, _mts_reserved1), 40},
+      {"_mts_reserved2", offsetof(malloc_type_stats, _mts_reserved2), 48},
+      {"_mts_reserved3", offsetof(malloc_type_stats, _mts_reserved3), 56},
+      {"sizeof malloc_type_stats", sizeof(malloc_type_stats), 64},
+      {"mti_probes", offsetof(malloc_type, ks_mti.mti_probes), 24},
+      {"mti_zone", offsetof(malloc_type, ks_mti.mti_zone), 32},
+      {"mti_stats", offsetof(malloc_type, ks_mti.mti_stats), 40},
+      {"mti_spare", offsetof(malloc_type, ks_mti.mti_spare), 48},
+      {"sizeof malloc_type_internal", sizeof(malloc_type_internal), 88},
+      {"ks_next", offsetof(malloc_type, ks_next), 0},
+      {"ks_version", offsetof(malloc_type, ks_version), 8},
+      {"ks_shortdesc", offsetof(malloc_type, ks_shortdesc), 16},
+      {"sizeof malloc_type", sizeof(malloc_type), 112},
+  };
+  for (const Row& row : rows) EXPECT_EQ(row.offset, row.expected) << row.field;
+}
 
 // REQ: MALLOC9-02. Every class with the sizes around its edges.
 TEST(Malloc9, SizeGoesToItsClass) {
