@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The code generator's state: the object so far and the registers in use.
+// Invariants:   a function that returns a register has allocated it; the caller releases it.
+#pragma once
+
+#include "dtrace/lang/lang_int.hpp"
+
+namespace dtmalloc::dtrace {
+
+class Generator {
+ public:
+  Generator(const SourceText& source, TypeTable& types) : source_(source), types_(types) {
+    object_.strings.assign(1, '\0');
+  }
+  DifObject take(const Node& node, const ValueDesc& result);
+
+ private:
+  using Label = std::vector<std::size_t>;  // branches that wait for their target
+
+  void emit(std::uint32_t word) { object_.text.push_back(word); }
+  void branch(DifOp op, Label& label);
+  void bind(Label& label);
+  unsigned allocate(const Node& node);
+  void release(unsigned reg) { used_ &= ~(1U << reg); }
+  void set_integer(unsigned reg, std::uint64_t value, const Node& node);
+  unsigned integer(std::uint64_t value, const Node& node);
+  unsigned string(const Node& node);
+  [[noreturn]] void too_big(const Node& node, std::string_view which) const {
+    source_.fail("D_SIM_LIMIT", node.place, std::string(which) + " constant table limit exceeded");
+  }
+  const Type& type(TypeId id) const { return types_[types_.resolve(id)]; }
+  const Type& type(const Node& node) const { return type(node.type); }
+  bool is_string(const Node& node) const { return type(node).kind == TypeKind::string; }
+  bool is_address(const Node& node) const;
+  std::uint64_t element_size(const Node& pointer) const {
+    return is_string(pointer) ? 1 : type(type(pointer).target).size;
+  }
+  static bool kept_by_address(TypeKind kind);
+
+  // --- memory
+  void load(unsigned reg, TypeId id);
+  void store(unsigned value, unsigned address, TypeId id);
+  void scale(unsigned reg, std::uint64_t size, const Node& node);
+  // The address of an lvalue in memory.
+  unsigned address(const Node& node);
+  static bool is_variable(const Node& node) {
+    return node.kind == NodeKind::identifier || node.kind == NodeKind::local;
+  }
+  void load_variable(const Node& node, unsigned reg) {
+    emit(dif_index(node.scope == Scope::global ? DifOp::ldgs : DifOp::ldls, node.id, reg));
+  }
+  void store_variable(const Node& node, unsigned reg) {
+    emit(dif_index(node.scope == Scope::global ? DifOp::stgs : DifOp::stls, node.id, reg));
+  }
+
+  // --- expressions
+  unsigned expression(const Node& node);
+  unsigned argument(const Node& node);
+  void shift_pair(unsigned reg, unsigned bits, bool is_signed, const Node& node);
+  // Cuts a value to a type of at most its size; extends a signed narrow one.
+  void convert(unsigned reg, TypeId from, TypeId to, const Node& node);
+  // 1 in reg where the condition holds, 0 elsewhere.
+  void truth(unsigned reg, DifOp condition, const Node& node);
+  unsigned unary(const Node& node);
+  // ++ and --: the value before (postfix) or after.
+  unsigned step(const Node& node, bool before);
+  bool promoted_signed(const Node& left, const Node& right) const;
+  void arithmetic(Op op, const Node& left, const Node& right, unsigned l, unsigned r);
+  unsigned sum(const Node& node);
+  unsigned compare(const Node& node);
+  // && and ||: `end` is the condition of a tested operand that settles the result.
+  unsigned short_circuit(const Node& node, DifOp end, bool settled);
+  unsigned exclusive(const Node& node);
+  unsigned binary(const Node& node);
+  unsigned assign(const Node& node);
+  unsigned conditional(const Node& node);
+  unsigned call(const Node& node);
+
+  const SourceText& source_;
+  TypeTable& types_;
+  DifObject object_;
+  unsigned used_ = 1;  // r0
+};
+
+}  // namespace dtmalloc::dtrace
