@@ -5,10 +5,10 @@
 # Usage: install.sh BUILD-FOLDER SCRATCH-FOLDER
 set -eu
 build=$1
-scratch=$2/install
 source=$(cd "$(dirname "$0")" && pwd)/consume
-rm -rf "$scratch"
-mkdir -p "$scratch"
+rm -rf "$2/install"
+mkdir -p "$2/install"
+scratch=$(cd "$2/install" && pwd)
 
 cmake --install "$build" --prefix "$scratch/prefix" >"$scratch/install.log"
 "$scratch/prefix/bin/dtmalloc" --version
