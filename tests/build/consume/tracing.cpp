@@ -18,9 +18,11 @@ void count_firing(void* context, dtmalloc::dtrace::ProbeId, std::uintptr_t, std:
 int main() {
   using namespace dtmalloc;
   Kernel kernel{KernelConfig{}};
+  malloc_type& type = kernel.define_type("M_USER", "user");
   dtrace::Framework framework(kernel.cpus(), kernel.addresses());
   framework.load_standard_providers();
   load_dtmalloc(framework, kernel);
+  framework.open();
 
   int fired = 0;
   dtrace::ProbeDescription malloc_probes;
@@ -36,8 +38,8 @@ int main() {
   auto program = session.compile(source);
   if (!program || !session.enable(*program) || !session.go()) return 2;
 
-  malloc_type& type = kernel.define_type("M_USER", "user");
   for (int i = 0; i < 3; ++i) kernel.free(kernel.malloc(100, &type, M_WAITOK), &type);
   session.stop();
+  framework.close();
   return out.find("user") != std::string::npos && fired >= 3 ? 0 : 3;
 }
