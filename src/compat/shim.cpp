@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What kernel C calls besides malloc(9): panic, printf, KASSERT's switch, critical sections.
 // Counterpart:  include/dtmalloc/compat/sys/systm.h
-#include <dtmalloc/kernel.hpp>
-
 #include <cstdarg>
 #include <cstdio>
+#include <dtmalloc/kernel.hpp>
 #include <string>
 
 namespace {

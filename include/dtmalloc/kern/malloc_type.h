@@ -24,28 +24,28 @@ extern "C" {
 
 /* One CPU's statistics of one type; 64 bytes, one cache line. */
 struct malloc_type_stats {
-	uint64_t mts_memalloced; /* bytes ever allocated on this CPU */
-	uint64_t mts_memfreed;   /* bytes ever freed on this CPU */
-	uint64_t mts_numallocs;  /* successful allocations on this CPU */
-	uint64_t mts_numfrees;   /* frees on this CPU */
-	uint64_t mts_size;       /* bit mask of the zone indexes ever used on this CPU */
-	uint64_t _mts_reserved1;
-	uint64_t _mts_reserved2;
-	uint64_t _mts_reserved3;
+  uint64_t mts_memalloced; /* bytes ever allocated on this CPU */
+  uint64_t mts_memfreed;   /* bytes ever freed on this CPU */
+  uint64_t mts_numallocs;  /* successful allocations on this CPU */
+  uint64_t mts_numfrees;   /* frees on this CPU */
+  uint64_t mts_size;       /* bit mask of the zone indexes ever used on this CPU */
+  uint64_t _mts_reserved1;
+  uint64_t _mts_reserved2;
+  uint64_t _mts_reserved3;
 };
 
 struct malloc_type_internal {
-	uint32_t mti_probes[DTMALLOC_PROBE_MAX]; /* probe ids; 0: not enabled */
-	unsigned char mti_zone;                  /* subzone number */
-	struct malloc_type_stats *mti_stats;     /* encoded per-CPU base: an offset, not a pointer */
-	unsigned long mti_spare[8];
+  uint32_t mti_probes[DTMALLOC_PROBE_MAX]; /* probe ids; 0: not enabled */
+  unsigned char mti_zone;                  /* subzone number */
+  struct malloc_type_stats* mti_stats;     /* encoded per-CPU base: an offset, not a pointer */
+  unsigned long mti_spare[8];
 };
 
 struct malloc_type {
-	struct malloc_type *ks_next;
-	unsigned long ks_version;
-	const char *ks_shortdesc;
-	struct malloc_type_internal ks_mti;
+  struct malloc_type* ks_next;
+  unsigned long ks_version;
+  const char* ks_shortdesc;
+  struct malloc_type_internal ks_mti;
 };
 
 #ifdef __cplusplus

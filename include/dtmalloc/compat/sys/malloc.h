@@ -47,55 +47,53 @@
 #define M_NEXTFIT 0x8000
 #define M_NEVERFREED 0x10000
 
-typedef void malloc_type_list_func_t(struct malloc_type *, void *);
+typedef void malloc_type_list_func_t(struct malloc_type*, void*);
 
-void *kern_malloc(size_t size, struct malloc_type *type, int flags);
-void kern_free(void *addr, struct malloc_type *type);
-void kern_zfree(void *addr, struct malloc_type *type);
-void *kern_realloc(void *addr, size_t size, struct malloc_type *type, int flags);
-void *kern_reallocf(void *addr, size_t size, struct malloc_type *type, int flags);
-void *kern_mallocarray(size_t nmemb, size_t size, struct malloc_type *type, int flags);
-void *kern_malloc_aligned(size_t size, size_t align, struct malloc_type *type, int flags);
-void *kern_malloc_exec(size_t size, struct malloc_type *type, int flags);
-void *kern_contigmalloc(unsigned long size, struct malloc_type *type, int flags, uint64_t low,
-    uint64_t high, unsigned long alignment, uint64_t boundary);
-void kern_contigfree(void *addr, unsigned long size, struct malloc_type *type);
+void* kern_malloc(size_t size, struct malloc_type* type, int flags);
+void kern_free(void* addr, struct malloc_type* type);
+void kern_zfree(void* addr, struct malloc_type* type);
+void* kern_realloc(void* addr, size_t size, struct malloc_type* type, int flags);
+void* kern_reallocf(void* addr, size_t size, struct malloc_type* type, int flags);
+void* kern_mallocarray(size_t nmemb, size_t size, struct malloc_type* type, int flags);
+void* kern_malloc_aligned(size_t size, size_t align, struct malloc_type* type, int flags);
+void* kern_malloc_exec(size_t size, struct malloc_type* type, int flags);
+void* kern_contigmalloc(unsigned long size, struct malloc_type* type, int flags, uint64_t low,
+                        uint64_t high, unsigned long alignment, uint64_t boundary);
+void kern_contigfree(void* addr, unsigned long size, struct malloc_type* type);
 size_t kern_malloc_size(size_t size);
-size_t kern_malloc_usable_size(const void *addr);
-void kern_malloc_type_allocated(struct malloc_type *type, unsigned long size);
-void kern_malloc_type_freed(struct malloc_type *type, unsigned long size);
-void kern_malloc_init(void *type);
-void kern_malloc_uninit(void *type);
-struct malloc_type *kern_malloc_desc2type(const char *desc);
-void kern_malloc_type_list(malloc_type_list_func_t *func, void *arg);
-void kern_static_type_register(struct malloc_type *type);
-void kern_static_type_unregister(struct malloc_type *type);
+size_t kern_malloc_usable_size(const void* addr);
+void kern_malloc_type_allocated(struct malloc_type* type, unsigned long size);
+void kern_malloc_type_freed(struct malloc_type* type, unsigned long size);
+void kern_malloc_init(void* type);
+void kern_malloc_uninit(void* type);
+struct malloc_type* kern_malloc_desc2type(const char* desc);
+void kern_malloc_type_list(malloc_type_list_func_t* func, void* arg);
+void kern_static_type_register(struct malloc_type* type);
+void kern_static_type_unregister(struct malloc_type* type);
 
 /* A zeroed block of constant size: only the bytes asked for are cleared, by the caller. */
-static inline void *__attribute__((unused))
-dtm_malloc_zeroed(size_t size, struct malloc_type *type, int flags)
-{
-	void *block = kern_malloc(size, type, flags & ~M_ZERO);
+static inline void* __attribute__((unused))
+dtm_malloc_zeroed(size_t size, struct malloc_type* type, int flags) {
+  void* block = kern_malloc(size, type, flags & ~M_ZERO);
 
-	if ((flags & M_WAITOK) != 0 || block != NULL)
-		memset(block, 0, size);
-	return (block);
+  if ((flags & M_WAITOK) != 0 || block != NULL) memset(block, 0, size);
+  return (block);
 }
 
-#define malloc(size, type, flags)                                                         \
-	((__builtin_constant_p(size) && __builtin_constant_p(flags) && ((flags) & M_ZERO)) \
-	        ? dtm_malloc_zeroed((size), (type), (flags))                               \
-	        : kern_malloc((size), (type), (flags)))
+#define malloc(size, type, flags)                                                  \
+  ((__builtin_constant_p(size) && __builtin_constant_p(flags) && ((flags)&M_ZERO)) \
+       ? dtm_malloc_zeroed((size), (type), (flags))                                \
+       : kern_malloc((size), (type), (flags)))
 #define free(addr, type) kern_free((addr), (type))
 #define zfree(addr, type) kern_zfree((addr), (type))
 #define realloc(addr, size, type, flags) kern_realloc((addr), (size), (type), (flags))
 #define reallocf(addr, size, type, flags) kern_reallocf((addr), (size), (type), (flags))
 #define mallocarray(nmemb, size, type, flags) kern_mallocarray((nmemb), (size), (type), (flags))
 #define malloc_aligned(size, align, type, flags) \
-	kern_malloc_aligned((size), (align), (type), (flags))
+  kern_malloc_aligned((size), (align), (type), (flags))
 #define malloc_exec(size, type, flags) kern_malloc_exec((size), (type), (flags))
 #define contigmalloc(size, type, flags, low, high, alignment, boundary) \
-	kern_contigmalloc((size), (type), (flags), (low), (high), (alignment), (boundary))
+  kern_contigmalloc((size), (type), (flags), (low), (high), (alignment), (boundary))
 #define contigfree(addr, size, type) kern_contigfree((addr), (size), (type))
 #define malloc_size(size) kern_malloc_size(size)
 #define malloc_usable_size(addr) kern_malloc_usable_size(addr)
@@ -106,25 +104,23 @@ dtm_malloc_zeroed(size_t size, struct malloc_type *type, int flags)
 #define malloc_desc2type(desc) kern_malloc_desc2type(desc)
 #define malloc_type_list(func, arg) kern_malloc_type_list((func), (arg))
 
-#define WOULD_OVERFLOW(nmemb, size)                                                     \
-	((((uint64_t)(nmemb) | (uint64_t)(size)) >> 32) != 0 && (nmemb) > 0 && \
-	    SIZE_MAX / (size_t)(nmemb) < (size_t)(size))
+#define WOULD_OVERFLOW(nmemb, size)                                      \
+  ((((uint64_t)(nmemb) | (uint64_t)(size)) >> 32) != 0 && (nmemb) > 0 && \
+   SIZE_MAX / (size_t)(nmemb) < (size_t)(size))
 
 #define MALLOC_DECLARE(type) extern struct malloc_type type[1]
 
 /* The long description is discarded, as the kernel does. */
-#define MALLOC_DEFINE(type, shortdesc, longdesc)                                            \
-	struct malloc_type type[1] = {{.ks_version = M_VERSION, .ks_shortdesc = shortdesc}}; \
-	static void __attribute__((constructor)) type##_init(void)                           \
-	{                                                                                    \
-		(void)sizeof(longdesc);                                                      \
-		kern_static_type_register(type);                                             \
-	}                                                                                    \
-	static void __attribute__((destructor)) type##_uninit(void)                          \
-	{                                                                                    \
-		kern_static_type_unregister(type);                                           \
-	}                                                                                    \
-	struct malloc_type_semicolon
+#define MALLOC_DEFINE(type, shortdesc, longdesc)                                       \
+  struct malloc_type type[1] = {{.ks_version = M_VERSION, .ks_shortdesc = shortdesc}}; \
+  static void __attribute__((constructor)) type##_init(void) {                         \
+    (void)sizeof(longdesc);                                                            \
+    kern_static_type_register(type);                                                   \
+  }                                                                                    \
+  static void __attribute__((destructor)) type##_uninit(void) {                        \
+    kern_static_type_unregister(type);                                                 \
+  }                                                                                    \
+  struct malloc_type_semicolon
 
 MALLOC_DECLARE(M_CACHE);
 MALLOC_DECLARE(M_DEVBUF);

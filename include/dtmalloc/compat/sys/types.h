@@ -4,11 +4,10 @@
 #define DTMALLOC_COMPAT_SYS_TYPES_H
 
 #pragma GCC system_header
-#include_next <sys/types.h>
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include_next <sys/types.h>
 
 typedef uint64_t vm_offset_t;
 typedef uint64_t vm_paddr_t;
