@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What probes cost: a malloc/free pair of 64 bytes, plain, and with the malloc probe of its type
-// enabled in several ways. Each iteration is 20000 pairs; the counter `ratio` of each is its time over that of the plain pair of
-// this run, `firing_ns` the time over the plain pair by firings.
+// enabled in several ways. Each iteration is 20000 pairs; the counter `ratio` of each is its time
+// over that of the plain pair of this run, `firing_ns` the time over the plain pair by firings.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
