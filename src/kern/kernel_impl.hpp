@@ -49,6 +49,7 @@ struct TypeRecord {
   std::string longdesc;
   bool owned = false;  // the object lives in this kernel's data region
   bool registered = false;
+  bool retired = false;  // was registered once: unreadable until it is again
 };
 
 struct Kernel::Impl {

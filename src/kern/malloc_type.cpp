@@ -56,6 +56,12 @@ constexpr BuiltIn kBuiltIns[] = {{"M_CACHE", "cache", M_CACHE},
                                  {"M_UMA", "UMA", M_UMA},
                                  {"M_UMAHASH", "UMAHash", M_UMAHASH}};
 
+// What data_alloc() gave to an owned type.
+constexpr std::size_t object_bytes() { return (sizeof(malloc_type) + 15) / 16 * 16; }
+std::size_t name_bytes(const malloc_type& type) {
+  return (std::strlen(type.ks_shortdesc) + 16) / 16 * 16;
+}
+
 // A static type as it was before any kernel knew it.
 void reset(malloc_type* mtp) {
   mtp->ks_next = nullptr;
@@ -119,8 +125,10 @@ void Kernel::Impl::register_type(malloc_type* mtp, std::string_view symbol) {
     panic("not modelled: more than %zu registrations of types",
           kColumnLines / sizeof(malloc_type_stats));
   if (record->owned) {
-    addresses.restore(mtp);
-    addresses.restore(mtp->ks_shortdesc);
+    if (record->retired) {
+      addresses.restore(mtp, object_bytes());
+      addresses.restore(mtp->ks_shortdesc, name_bytes(*mtp));
+    }
   } else {
     addresses.add_data(mtp, sizeof *mtp);
     addresses.add_data(mtp->ks_shortdesc, std::strlen(mtp->ks_shortdesc) + 1);
@@ -159,14 +167,19 @@ void Kernel::Impl::unregister_type(malloc_type* mtp) {
                                 "Warning: memory type %s leaked memory on destroy (%ld "
                                 "allocations, %ld bytes leaked).\n",
                                 mtp->ks_shortdesc, allocs, bytes));
+  std::vector<AddressMap::Part> parts;
   for (int id = 0; id < cpus->count(); ++id)
-    addresses.retire(&line(cpus->cpu(id), *mtp), sizeof(malloc_type_stats));
+    parts.push_back({&line(cpus->cpu(id), *mtp), sizeof(malloc_type_stats)});
   const std::lock_guard lock(malloc_mtx);
   mtp->ks_mti.mti_stats = nullptr;
-  if (by_type[mtp]->owned) {
-    addresses.retire(mtp, sizeof *mtp);
-    addresses.retire(mtp->ks_shortdesc, std::strlen(mtp->ks_shortdesc) + 1);
-  } else {
+  TypeRecord& record = *by_type[mtp];
+  record.retired = true;
+  if (record.owned) {
+    parts.push_back({mtp, object_bytes()});
+    parts.push_back({mtp->ks_shortdesc, name_bytes(*mtp)});
+  }
+  addresses.retire(parts);
+  if (!record.owned) {
     addresses.retire(mtp);
     addresses.retire(mtp->ks_shortdesc);
   }

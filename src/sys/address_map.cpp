@@ -30,12 +30,40 @@ struct AddressMap::Snapshot {
     const Range& range = *std::prev(next);
     return at - range.simulated < range.size ? &range : nullptr;
   }
+  // Takes [at, at + size) out of the holes.
+  void fill(std::uint64_t at, std::size_t size) {
+    std::vector<Range> rest;
+    for (const Range& hole : holes) {
+      const std::uint64_t end = hole.simulated + hole.size;
+      if (end <= at || hole.simulated >= at + size) {
+        rest.push_back(hole);
+        continue;
+      }
+      if (hole.simulated < at)
+        rest.push_back(
+            {hole.simulated, nullptr, static_cast<std::size_t>(at - hole.simulated), false});
+      if (end > at + size)
+        rest.push_back({at + size, nullptr, static_cast<std::size_t>(end - at - size), false});
+    }
+    holes = std::move(rest);
+  }
+  void merge_holes() {
+    std::vector<Range> merged;
+    for (const Range& hole : holes) {
+      if (!merged.empty() && merged.back().simulated + merged.back().size == hole.simulated)
+        merged.back().size += hole.size;
+      else
+        merged.push_back(hole);
+    }
+    holes = std::move(merged);
+  }
   void sort() {
     auto by_simulated_address = [](const Range& a, const Range& b) {
       return a.simulated < b.simulated;
     };
     std::sort(by_simulated.begin(), by_simulated.end(), by_simulated_address);
     std::sort(holes.begin(), holes.end(), by_simulated_address);
+    merge_holes();
     by_host.clear();
     for (const Range& range : by_simulated) by_host.push_back(range);
     std::sort(by_host.begin(), by_host.end(),
@@ -90,25 +118,31 @@ void AddressMap::retire(const void* host) {
   kept_.push_back(std::move(next));
 }
 
-void AddressMap::retire(const void* host, std::size_t size) {
-  const auto* begin = static_cast<const std::byte*>(host);
+void AddressMap::retire(const std::vector<Part>& parts) {
   const std::lock_guard lock(mutex_);
-  const Range* range = Snapshot::find_host(current()->by_host, begin);
-  if (range == nullptr || size == 0) return;
   auto next = std::make_unique<Snapshot>(*current());
-  const std::uint64_t at = range->simulated + static_cast<std::uint64_t>(begin - range->host);
-  next->holes.push_back({at, begin, size, false});
+  for (const Part& part : parts) {
+    const auto* begin = static_cast<const std::byte*>(part.host);
+    const Range* range = Snapshot::find_host(next->by_host, begin);
+    if (range == nullptr || part.size == 0) continue;
+    const std::uint64_t at = range->simulated + static_cast<std::uint64_t>(begin - range->host);
+    next->fill(at, part.size);
+    next->holes.push_back({at, nullptr, part.size, false});
+  }
   next->sort();
   current_.store(next.get(), std::memory_order_release);
   kept_.push_back(std::move(next));
 }
 
-void AddressMap::restore(const void* host) {
+void AddressMap::restore(const void* host, std::size_t size) {
+  const auto* begin = static_cast<const std::byte*>(host);
   const std::lock_guard lock(mutex_);
   auto next = std::make_unique<Snapshot>(*current());
-  std::erase_if(next->holes, [&](const Range& hole) { return hole.host == host; });
-  for (Range& range : next->by_simulated)
-    if (range.host == host) range.readable = true;
+  const Range* range = Snapshot::find_host(next->by_host, begin);
+  if (range == nullptr) return;
+  next->fill(range->simulated + static_cast<std::uint64_t>(begin - range->host), size);
+  for (Range& known : next->by_simulated)
+    if (known.host == begin) known.readable = true;
   next->sort();
   current_.store(next.get(), std::memory_order_release);
   kept_.push_back(std::move(next));

@@ -46,9 +46,14 @@ class AddressMap {
   void add(const Range& range);
   // Places `size` bytes of the host at the next free address of the kData region; returns it.
   std::uint64_t add_data(const void* host, std::size_t size);
-  void retire(const void* host);                    // the range that begins at `host`
-  void retire(const void* host, std::size_t size);  // a part of a range
-  void restore(const void* host);                   // undoes a retire() of that address
+  void retire(const void* host);  // the range that begins at `host`
+  // Parts of ranges. Neighbours that are retired become one hole, so their number stays small.
+  struct Part {
+    const void* host;
+    std::size_t size;
+  };
+  void retire(const std::vector<Part>& parts);
+  void restore(const void* host, std::size_t size);  // undoes it for a part, or a part of one
 
   // The simulated address of a host address inside a range; 0 for null; other host addresses are
   // not shown: they yield kNoAddress.

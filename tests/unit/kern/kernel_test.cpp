@@ -128,6 +128,18 @@ TEST(Kernel, SymbolsAndDescriptions) {
   EXPECT_EQ(m.kernel.symbol(m.type), "M_T");
 }
 
+TEST(Kernel, TypesMayComeAndGoOften) {
+  Machine m;
+  for (int i = 0; i < 2000; ++i) {
+    m.kernel.malloc_uninit(&m.type);
+    m.kernel.malloc_init(&m.type);
+    m.kernel.malloc_uninit(&m.kernel.define_type("M_X", "x"));
+  }
+  AddressMap& map = m.kernel.addresses();
+  EXPECT_NE(map.to_host(map.to_simulated(&m.type), sizeof m.type), nullptr);
+  EXPECT_EQ(m.kernel.types().size(), 6u);
+}
+
 TEST(Kernel, ManyTypes) {
   Machine m;
   for (int i = 0; i < 5000; ++i) {

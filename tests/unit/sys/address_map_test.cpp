@@ -43,18 +43,27 @@ TEST_F(AddressMapTest, RetiredRangeKeepsItsAddress) {
   map.retire(arena.data());
   EXPECT_EQ(map.to_simulated(arena.data() + 1), AddressMap::kArena + 1);
   EXPECT_EQ(map.to_host(AddressMap::kArena + 1, 1), nullptr);
-  map.restore(arena.data());
+  map.restore(arena.data(), 1024);
   EXPECT_NE(map.to_host(AddressMap::kArena + 1, 1), nullptr);
 }
 
 TEST_F(AddressMapTest, RetiredPartEndsWhatCanBeRead) {
-  map.retire(arena.data() + 100, 50);
+  map.retire({{arena.data() + 100, 50}});
   const void* host = nullptr;
   EXPECT_EQ(map.readable_from(AddressMap::kArena + 90, &host), 10u);
   EXPECT_EQ(host, arena.data() + 90);
   EXPECT_EQ(map.readable_from(AddressMap::kArena + 120, &host), 0u);
   EXPECT_EQ(map.readable_from(AddressMap::kArena + 150, &host), 1024u - 150);
   EXPECT_EQ(map.to_host(AddressMap::kArena + 99, 2), nullptr);
+}
+
+TEST_F(AddressMapTest, RetiredNeighboursComeBackOneByOne) {
+  for (std::size_t i = 0; i < 4; ++i) map.retire({{arena.data() + 64 * i, 64}});
+  map.restore(arena.data() + 64, 64);
+  EXPECT_EQ(map.readable_from(AddressMap::kArena + 64, nullptr), 64u);
+  EXPECT_EQ(map.readable_from(AddressMap::kArena + 63, nullptr), 0u);
+  EXPECT_EQ(map.readable_from(AddressMap::kArena + 128, nullptr), 0u);
+  EXPECT_EQ(map.readable_from(AddressMap::kArena + 256, nullptr), 1024u - 256);
 }
 
 TEST_F(AddressMapTest, LookUpsRunBesideWriters) {
