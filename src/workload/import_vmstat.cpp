@@ -239,8 +239,7 @@ class Importer {
     note(row,
          fmt::format("{}: no {} blocks of {} take {}K; the row enters as statistics only", row.name,
                      row.inuse, row.sizes.empty() ? "any size" : join(row.sizes), row.memuse_kib));
-    boot_ += fmt::format("# {}: no set of blocks gives this row\n",
-                         row.name.find('\n') == row.name.npos ? row.name : symbol);
+    boot_ += fmt::format("# {}: no set of blocks gives this row\n", symbol);
     boot_ += fmt::format("history {} allocs={} memalloced={} frees={} memfreed=0", symbol,
                          row.requests, row.memuse_kib * 1024,
                          row.requests >= row.inuse ? row.requests - row.inuse : 0);
@@ -269,7 +268,8 @@ class Importer {
       }
       return;
     }
-    std::uint64_t bytes = rest * usual;
+    // What past requests took in all is not in the table; any number will do.
+    std::uint64_t bytes = rest < kMostBytes ? rest * usual : kMostBytes;
     for (const std::uint32_t size : idle) bytes += past == 0 ? 0 : size;
     boot_ += fmt::format("history {} allocs={} memalloced={} frees={} memfreed={}", symbol, past,
                          bytes, past, bytes);

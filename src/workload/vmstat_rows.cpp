@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <dtmalloc/workload/import.hpp>
+#include <functional>
 
 namespace dtmalloc::workload {
 namespace {
+
+constexpr std::uint64_t kMostKib = std::uint64_t{1} << 50;
 
 bool digits(std::string_view text) {
   return !text.empty() &&
@@ -58,7 +61,10 @@ struct Reader {
       row.sizes.push_back(static_cast<std::uint32_t>(*size));
       list.remove_prefix(std::min(comma + 1, list.size()));
     }
-    if (!std::is_sorted(row.sizes.begin(), row.sizes.end())) return fail("sizes do not ascend");
+    if (std::adjacent_find(row.sizes.begin(), row.sizes.end(), std::greater_equal<>()) !=
+        row.sizes.end()) {
+      return fail("sizes do not ascend");
+    }
     return true;
   }
   bool fail(const char* text) {
@@ -240,12 +246,24 @@ VmstatTable read_vmstat_m(std::string_view text, const std::string& file) {
       joined = std::string(trim(rest)) + "  " + std::string(list);
       row_text = joined;
     }
-    if (!reader.line(row_text)) {
+    const bool read = reader.line(row_text);
+    if (read && reader.row.memuse_kib > kMostKib) {
+      note("skipped: MemUse is out of range");
+      continue;
+    }
+    if (!read) {
       note("skipped: " + reader.error);
       continue;
     }
     if (reader.row.name.empty()) {
       note("skipped: the name of the type is missing");
+      continue;
+    }
+    if (std::any_of(reader.row.name.begin(), reader.row.name.end(), [](char c) {
+          const auto byte = static_cast<unsigned char>(c);
+          return byte < 0x20 || byte == 0x7f;
+        })) {
+      note("skipped: the name of the type holds control bytes");
       continue;
     }
     reader.row.side = side;
