@@ -455,5 +455,22 @@ TEST_F(DtraceTest, FollowsPointersAndFaultsOutsideTheMachine) {
   EXPECT_NE(err.find("invalid address (0x"), std::string::npos) << err;
 }
 
+// REQ: DTRACE-72
+TEST_F(DtraceTest, TickFiresOnTheMachinesClock) {
+  const auto wait = [this] {
+    for (int i = 0; i < 7; ++i) kernel->cpus().clock().advance(500000000);
+  };
+  EXPECT_EQ(
+      run("tick-1sec {printf(\"%d %s %d %d;\", ++n, execname, cpu, timestamp / 1000000);}", wait),
+      "1 dtrace 0 1000;2 dtrace 0 2000;3 dtrace 0 3000;\n");
+  EXPECT_EQ(run("profile-1 {@[cpu] = count();}", wait),
+            "\n        0                3\n        1                3\n");
+  EXPECT_EQ(run("tick-2 {exit(7);} END {printf(\"%s\", \"end\");}", wait), "end\n");
+  EXPECT_EQ(session->exit_status(), 7);
+  EXPECT_EQ(framework->enabled_probes(), 0u);
+  open();
+  EXPECT_EQ(start("tick-1fortnight {}").rfind("dtrace: invalid probe specifier", 0), 0u);
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace

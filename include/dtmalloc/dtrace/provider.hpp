@@ -100,7 +100,7 @@ class Framework {
   void* probe_arg(ProviderId provider, ProbeId id);
   // A loaded provider object that lives as long as the framework.
   void keep(std::unique_ptr<Provider> provider);
-  void load_standard_providers();  // dtrace: BEGIN END ERROR
+  void load_standard_providers();  // dtrace (BEGIN END ERROR), profile (tick-N, profile-N)
 
   // Makes a structure known to the consumers that open after this; a tag given again is ignored.
   void add_type(TypeDescription type);

@@ -48,6 +48,32 @@ std::string size_text(std::size_t bytes) {
   return std::to_string(bytes) + " bytes";
 }
 
+// The source line and a caret below its place. A long line is cut around the place; a tab keeps its
+// place below itself, other control bytes show as '?'.
+void append_place(std::string& text, const Diagnostic& diagnostic) {
+  constexpr std::size_t kColumns = 100;
+  if (diagnostic.source_line.empty() || diagnostic.where.column == 0) return;
+  std::string line = diagnostic.source_line;
+  std::size_t at = std::min<std::size_t>(diagnostic.where.column - 1, line.size());
+  if (line.size() > kColumns) {
+    const std::size_t first = at > kColumns / 2 ? at - kColumns / 2 : 0;
+    const bool cut_end = line.size() - first > kColumns;
+    line = (first > 0 ? "..." : "") + line.substr(first, kColumns) + (cut_end ? "..." : "");
+    at = at - first + (first > 0 ? 3 : 0);
+  }
+  std::string caret;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto c = static_cast<unsigned char>(line[i]);
+    if (i < at) caret += c == '\t' ? '\t' : ' ';
+    if (c != '\t' && (c < ' ' || c == 0x7f)) line[i] = '?';
+  }
+  caret += '^';
+  const std::size_t rest = line.size() > caret.size() ? line.size() - caret.size() : 0;
+  const std::size_t tail = diagnostic.where.length > 1 ? diagnostic.where.length - 1 : 0;
+  caret.append(std::min(rest, tail), '~');
+  text += "    " + line + "\n    " + caret + "\n";
+}
+
 void dump_dif(std::string& text, const char* what, const VerifiedDif& dif) {
   text += std::string("  ") + what + "\n" + disassemble(dif.object());
 }
@@ -260,22 +286,7 @@ std::string message_of(const ProgramSource& source, const Diagnostic& diagnostic
   if (!body.empty() && body.back() == '\n') body.remove_suffix(1);
   text += body;
   text += '\n';
-  if (!diagnostic.source_line.empty() && diagnostic.where.column > 0) {
-    // A tab keeps its place below itself.
-    std::string shown = diagnostic.source_line;
-    std::string caret;
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-      const auto c = static_cast<unsigned char>(shown[i]);
-      if (i + 1 < diagnostic.where.column) caret += c == '\t' ? '\t' : ' ';
-      if (c != '\t' && (c < ' ' || c == 0x7f)) shown[i] = '?';
-    }
-    while (caret.size() + 1 < diagnostic.where.column) caret += ' ';
-    caret += '^';
-    const std::size_t rest = shown.size() > caret.size() ? shown.size() - caret.size() : 0;
-    const std::size_t tail = diagnostic.where.length > 1 ? diagnostic.where.length - 1 : 0;
-    caret.append(std::min(rest, tail), '~');
-    text += "    " + shown + "\n    " + caret + "\n";
-  }
+  append_place(text, diagnostic);
   if (!diagnostic.expected.empty()) text += "    expected " + diagnostic.expected + "\n";
   if (!diagnostic.near_names.empty()) {
     text += "    did you mean ";

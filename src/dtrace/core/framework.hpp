@@ -147,6 +147,8 @@ struct Framework::Impl {
   void match_retained();
 
   // --- probe.cpp
+  // Fires a probe on `cpu`, which the caller holds, as if `thread` ran there. With `mutex` held.
+  void fire_on(Cpu& cpu, SimThread* thread, ProbeId id, const std::uint64_t* arguments);
   // Fires a probe of the provider dtrace on `cpu` for one consumer (and for C++ callbacks).
   // The caller holds the CPU; arguments[0] is the consumer's cookie.
   void fire_for(Consumer& consumer, ProbeId id, Cpu& cpu, SimThread* thread,

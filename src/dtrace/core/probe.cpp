@@ -192,6 +192,26 @@ void Framework::probe_fire(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
   entry->callback(entry->context, id, arg0, arg1, arg2, arg3, arg4);
 }
 
+void Framework::Impl::fire_on(Cpu& cpu, SimThread* thread, ProbeId id,
+                              const std::uint64_t* arguments) {
+  const ProbeTable* now = table.load(std::memory_order_acquire);
+  const Chain* chain = id < now->size ? now->slots[id].load(std::memory_order_acquire) : nullptr;
+  for (std::uint32_t i = 0; chain != nullptr && i < chain->count; ++i) {
+    const ChainEntry& entry = chain->entries[i];
+    if (entry.ecb == nullptr) {
+      entry.callback(entry.context, id, arguments[0], arguments[1], arguments[2], arguments[3],
+                     arguments[4]);
+      continue;
+    }
+    Firing firing;
+    firing.cpu = &cpu;
+    firing.thread = thread;
+    firing.arguments = arguments;
+    firing.argument_count = 5;
+    entry.consumer->fire(*entry.ecb, firing);
+  }
+}
+
 void Framework::Impl::fire_for(Consumer& consumer, ProbeId id, Cpu& cpu, SimThread* thread,
                                const std::uint64_t* arguments) {
   const ProbeTable* now = table.load(std::memory_order_acquire);

@@ -2,6 +2,7 @@
 // The provider dtrace: BEGIN, END and ERROR, the framework's own probes (ids 1, 2 and 3).
 // Counterpart:  dtrace.c (dtrace_provider_ops)
 #include "dtrace/core/framework.hpp"
+#include "dtrace/provider/profile.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -31,6 +32,7 @@ void Framework::load_standard_providers() {
   impl_->end = probe_create(id, "", "", "END", 0, nullptr);
   impl_->error = probe_create(id, "", "", "ERROR", 0, nullptr);
   keep(std::move(provider));
+  load_profile(*this);
 }
 
 }  // namespace dtmalloc::dtrace
