@@ -172,24 +172,35 @@ bool may_fire(EcbRole role, Activity activity) {
 
 }  // namespace
 
+// Everything but one enabling on a known CPU.
+[[gnu::noinline]] static void fire_chain(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+                                         std::uintptr_t arg2, std::uintptr_t arg3,
+                                         std::uintptr_t arg4) {
+  Cpu* cpu = curcpu;
+  const auto* impl = static_cast<const Framework::Impl*>(cpu->dtrace);
+  if (impl == nullptr) impl = find_framework(cpu);
+  if (impl == nullptr) return;
+  const ProbeTable* table = impl->table.load(std::memory_order_acquire);
+  if (id >= table->size) return;
+  const Chain* chain = table->slots[id].load(std::memory_order_acquire);
+  if (chain == nullptr) return;
+  for (std::uint32_t i = 0; i < chain->count; ++i) {
+    const ChainEntry& entry = chain->entries[i];
+    entry.callback(entry.context, id, arg0, arg1, arg2, arg3, arg4);
+  }
+}
+
+// One enabling costs about twenty instructions and saves no register; the rest is a tail call.
 void Framework::probe_fire(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
                            std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-  Cpu* cpu = curcpu;
-  const auto* impl = static_cast<const Impl*>(cpu->dtrace);
-  if (__builtin_expect(impl == nullptr, 0)) {
-    impl = find_framework(cpu);
-    if (impl == nullptr) return;
-  }
+  const auto* impl = static_cast<const Impl*>(curcpu->dtrace);
+  if (__builtin_expect(impl == nullptr, 0)) return fire_chain(id, arg0, arg1, arg2, arg3, arg4);
   const ProbeTable* table = impl->table.load(std::memory_order_acquire);
   if (__builtin_expect(id >= table->size, 0)) return;
   const Chain* chain = table->slots[id].load(std::memory_order_acquire);
   if (chain == nullptr) return;
-  const ChainEntry* entry = chain->entries;
-  const ChainEntry* const last = entry + chain->count - 1;
-  for (; entry != last; ++entry) {
-    entry->callback(entry->context, id, arg0, arg1, arg2, arg3, arg4);
-  }
-  entry->callback(entry->context, id, arg0, arg1, arg2, arg3, arg4);
+  if (chain->count != 1) return fire_chain(id, arg0, arg1, arg2, arg3, arg4);
+  chain->entries[0].callback(chain->entries[0].context, id, arg0, arg1, arg2, arg3, arg4);
 }
 
 void Framework::Impl::fire_on(Cpu& cpu, SimThread* thread, ProbeId id,
