@@ -108,8 +108,10 @@ void Parser::statement(std::vector<Op>& ops, int depth) {
     skip_blanks();
     const char* start = place_;
     op.value = value(Context::time);
-    if (op.value.expr == kNone && op.value.number != 0 && place_[-1] != 's') {
-      fail("WL_NUMBER", {start, static_cast<std::size_t>(place_ - start)}, "a time needs a unit",
+    const char* last = place_;
+    while (last > start && (last[-1] == ' ' || last[-1] == '\t' || last[-1] == '\r')) --last;
+    if (op.value.expr == kNone && op.value.number != 0 && last[-1] != 's') {
+      fail("WL_NUMBER", {start, static_cast<std::size_t>(last - start)}, "a time needs a unit",
            "20ns, 3us, 5ms, 2s");
     }
   } else if (word == "thread") {

@@ -47,7 +47,7 @@ repeat 1000 as i {
 }
 repeat 10 as i { repeat 3 as j { y[i,j] = malloc 16+i*j M_TEMP M_WAITOK } }
 repeat 1000 as i { free x[i] }
-wait 5ms
+wait 5ms                    # virtual time
 thread "worker" cpu=1 execname="nginx" pid=712 {
   z = malloc 64 M_TEMP M_WAITOK
   free z
