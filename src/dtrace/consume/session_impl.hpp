@@ -69,12 +69,11 @@ struct Session::Impl {
   std::vector<std::uint64_t> aggregation_drops;  // reported so far, by CPU
   std::uint64_t error_drops = 0;
   bool heading_printed = false;
-  std::size_t indent = 0;       // flowindent
-  std::uint32_t flow_epid = 0;  // of the record printed last, on
-  int flow_cpu = -1;
+  std::size_t indent = 0;  // flowindent
+  int flow_cpu = -1;       // of the record printed last
   std::uint32_t flow_probe = 0;
 
-  // A record out of a buffer. `kept` holds the bytes of one that waits for the next pass.
+  // A record out of a buffer; one that waits for the next pass has its bytes in Waiting.
   struct Record {
     std::uint64_t timestamp = 0;
     int cpu = 0;
