@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <chrono>
 #include <dtmalloc/smp/cpu.hpp>
+#include <exception>
+#include <limits>
+#include <thread>
 #include <utility>
 
 namespace dtmalloc {
@@ -15,6 +18,7 @@ namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 constexpr std::int64_t kVirtualBoot = 1793059200ll * 1000000000ll;  // 2026-10-27 00:00:00 UTC
+static_assert(Clock::kEndOfTime == std::numeric_limits<std::int64_t>::max() - kVirtualBoot);
 
 std::uint64_t monotonic() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -31,6 +35,23 @@ struct Clock::Callout {
   std::function<void()> function;
 };
 
+struct Clock::Running {
+  CalloutId id;
+  std::thread::id thread;
+};
+
+// A callout that has begun; the record goes when it returns or throws.
+struct Clock::Call {
+  Clock& clock;
+  CalloutId id;
+  ~Call() {
+    const std::lock_guard lock(clock.mutex_);
+    std::erase_if(clock.running_, [this](const Running& running) { return running.id == id; });
+    clock.refresh();
+    clock.ended_.notify_all();
+  }
+};
+
 Clock::Clock(bool real) : real_(real), next_due_(kNever), boot_real_(real ? monotonic() : 0) {}
 Clock::~Clock() = default;
 
@@ -45,43 +66,79 @@ std::int64_t Clock::wall() const {
       .count();
 }
 
+bool Clock::can_advance(std::uint64_t ns) const {
+  const std::uint64_t time = now();
+  return time <= kEndOfTime && ns <= kEndOfTime - time;
+}
+
+std::uint64_t Clock::after(std::uint64_t ns) const {
+  return can_advance(ns) ? now() + ns : kEndOfTime;
+}
+
+bool Clock::runs(CalloutId id) const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [id](const Running& running) { return running.id == id; });
+}
+
 void Clock::refresh() {
   std::uint64_t next = kNever;
-  for (const Callout& callout : callouts_) next = std::min(next, callout.due);
+  for (const Callout& callout : callouts_)
+    if (callout.due < next && !runs(callout.id)) next = callout.due;
   next_due_.store(next, std::memory_order_relaxed);
 }
 
-// Runs callouts due up to `target`, each at its own time; returns the time reached.
-std::uint64_t Clock::run_until(std::uint64_t target) {
+// Other threads may be there already.
+void Clock::reach(std::uint64_t time) {
+  std::uint64_t seen = now_.load(std::memory_order_relaxed);
+  while (seen < time && !now_.compare_exchange_weak(seen, time, std::memory_order_relaxed)) {
+  }
+}
+
+// Runs callouts due up to `target`, each at its own time. False: interrupted.
+bool Clock::run_until(std::uint64_t target) {
+  if (std::uncaught_exceptions() != 0) return true;
   while (next_due_.load(std::memory_order_relaxed) <= target) {
     std::function<void()> function;
+    std::shared_ptr<const std::function<bool()>> check;
+    CalloutId id = 0;
     {
       const std::lock_guard lock(mutex_);
-      auto first = std::min_element(callouts_.begin(), callouts_.end(),
-                                    [](const Callout& a, const Callout& b) {
-                                      return std::pair(a.due, a.id) < std::pair(b.due, b.id);
-                                    });
-      if (first == callouts_.end() || first->due > target) break;
-      if (!real_ && first->due > now_.load(std::memory_order_relaxed))
-        now_.store(first->due, std::memory_order_relaxed);
+      auto first = callouts_.end();
+      for (auto it = callouts_.begin(); it != callouts_.end(); ++it) {
+        if (it->due > target || runs(it->id)) continue;
+        if (first == callouts_.end() ||
+            std::pair(it->due, it->id) < std::pair(first->due, first->id))
+          first = it;
+      }
+      if (first == callouts_.end()) break;
+      if (!real_) reach(first->due);
+      id = first->id;
       function = first->function;
+      check = check_;
+      running_.push_back({id, std::this_thread::get_id()});
       if (first->interval == 0)
         callouts_.erase(first);
       else
-        first->due += first->interval;
+        first->due += std::min(first->interval, kNever - first->due);
       refresh();
     }
-    function();
+    {
+      const Call call{*this, id};
+      function();
+    }
+    if (check && (*check)()) return false;
   }
-  return target;
+  return true;
 }
 
-void Clock::advance(std::uint64_t ns) {
+bool Clock::advance(std::uint64_t ns) {
   DTM_CHECK(!real_, "a real clock cannot be advanced");
-  const std::uint64_t target = now_.load(std::memory_order_relaxed) + ns;
-  if (next_due_.load(std::memory_order_relaxed) <= target && curcpu->critbase == 0)
-    run_until(target);
-  if (target > now_.load(std::memory_order_relaxed)) now_.store(target, std::memory_order_relaxed);
+  const std::uint64_t target = after(ns);
+  if (next_due_.load(std::memory_order_relaxed) <= target && curcpu->critbase == 0 &&
+      !run_until(target))
+    return false;
+  reach(target);
+  return true;
 }
 
 void Clock::run_due() {
@@ -106,10 +163,34 @@ CalloutId Clock::schedule(std::uint64_t first, std::uint64_t interval,
   return next_id_++;
 }
 
-void Clock::cancel(CalloutId id) {
+void Clock::stop(CalloutId id) {
   const std::lock_guard lock(mutex_);
   std::erase_if(callouts_, [id](const Callout& callout) { return callout.id == id; });
   refresh();
+}
+
+void Clock::cancel(CalloutId id) {
+  stop(id);
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] {
+    return std::none_of(running_.begin(), running_.end(), [id](const Running& running) {
+      return running.id == id && running.thread != std::this_thread::get_id();
+    });
+  });
+}
+
+void Clock::set_interrupt_check(std::function<bool()> check) {
+  const std::lock_guard lock(mutex_);
+  check_ = check ? std::make_shared<const std::function<bool()>>(std::move(check)) : nullptr;
+}
+
+bool Clock::interrupted() const {
+  std::shared_ptr<const std::function<bool()>> check;
+  {
+    const std::lock_guard lock(mutex_);
+    check = check_;
+  }
+  return check && (*check)();
 }
 
 }  // namespace dtmalloc

@@ -311,6 +311,9 @@ void CpuSet::wait_while_stopped(Cpu& cpu) {
 }
 
 Clock& CpuSet::clock() { return impl_->clock; }
+void CpuSet::set_interrupt_check(std::function<bool()> check) {
+  impl_->clock.set_interrupt_check(std::move(check));
+}
 SimThread& CpuSet::thread0() { return impl_->thread0; }
 RunMode CpuSet::mode() const { return impl_->config.mode; }
 

@@ -16,7 +16,8 @@ namespace dtmalloc {
 namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
-constexpr int kMaxQuantum = 16;  // operations
+constexpr int kMaxQuantum = 16;                    // operations
+constexpr std::uint64_t kLongestNap = 10'000'000;  // ns of real time between two looks
 
 }  // namespace
 
@@ -81,13 +82,19 @@ Seat* CpuSet::Impl::pick(Lock& lock) {
     if (wake != kNever || clock.next_one_shot() != kNever) next = std::min(wake, clock.next_due());
     if (next == kNever) return nullptr;
     lock.unlock();
+    bool reached = true;
     if (clock.is_real()) {
-      if (next > now) std::this_thread::sleep_for(std::chrono::nanoseconds(next - now));
+      if (next > now)
+        std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(next - now, kLongestNap)));
       clock.run_due();
+      reached = !clock.interrupted();
     } else {
-      clock.advance(next > now ? next - now : 0);
+      reached = clock.advance(next > now ? next - now : 0);
     }
     lock.lock();
+    if (reached) continue;
+    for (Seat& seat : seats)
+      if (seat.group && seat.state == SeatState::timed) seat.state = SeatState::ready;
   }
 }
 
@@ -300,27 +307,31 @@ void CpuSet::operation_done() {
   impl.hand_over(lock, *host.seat, *impl.pick(lock));
 }
 
-void CpuSet::sleep_until(std::uint64_t time) {
+bool CpuSet::sleep_until(std::uint64_t time) {
   bind_any();
   if (curcpu->critbase != 0) panic("sleeping in a critical section: wait");
   Impl& impl = *impl_;
+  Clock& clock = impl.clock;
+  const std::uint64_t end = std::min(time, Clock::kEndOfTime);
   Seat& me = *host_thread().seat;
   if (me.group) {
     Impl::Lock lock(impl.mutex);
-    me.wake_at = time;
+    me.wake_at = end;
     impl.block(lock, me, SeatState::timed);
-    return;
+    return clock.now() >= time;
   }
-  while (impl.clock.now() < time) {
+  for (std::uint64_t now = clock.now(); now < end; now = clock.now()) {
     check_panic();
-    if (impl.clock.is_real()) {
-      const std::uint64_t step = std::min<std::uint64_t>(time - impl.clock.now(), 10'000'000);
-      std::this_thread::sleep_for(std::chrono::nanoseconds(step));
-      impl.clock.run_due();
-    } else {
-      impl.clock.advance(time - impl.clock.now());
+    const std::uint64_t left = end - now;
+    if (!clock.is_real()) {
+      if (!clock.advance(left)) break;
+      continue;
     }
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left, kLongestNap)));
+    clock.run_due();
+    if (clock.interrupted()) break;
   }
+  return clock.now() >= time;
 }
 
 void CpuSet::sleep_on(const void* channel, const std::string& operation, const std::string& reason,

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <dtmalloc/sys/error.hpp>
 #include <dtmalloc/sys/probe_hook.hpp>
@@ -98,7 +99,7 @@ void critical_exit();
 class CriticalSection {
  public:
   CriticalSection() { critical_enter(); }
-  ~CriticalSection() { critical_exit(); }
+  ~CriticalSection() noexcept(false) { critical_exit(); }  // a callout that is due may panic
   CriticalSection(const CriticalSection&) = delete;
   CriticalSection& operator=(const CriticalSection&) = delete;
 };
@@ -131,31 +132,54 @@ using CalloutId = std::uint64_t;
 
 // The machine's clock: virtual (advanced by the runner) or the host's monotonic clock.
 // Callouts run on the thread that advances the clock, outside critical sections, in time order
-// (ties in order of creation).
+// (ties in order of creation); a callout never runs twice at once, and must not sleep. While an
+// exception unwinds the thread they wait for the next look at the clock.
 class Clock {
  public:
+  // Virtual time ends here, as wall() is 64 bits wide.
+  static constexpr std::uint64_t kEndOfTime = 7430312836854775807;
+
   explicit Clock(bool real);
-  std::uint64_t now() const;  // ns since boot
+  std::uint64_t now() const;  // ns since boot; never goes back
   std::int64_t wall() const;  // ns since the epoch; virtual: 2026-10-27 00:00:00 UTC + now()
   bool is_real() const { return real_; }
-  void advance(std::uint64_t ns);  // virtual only; runs what falls due on the way
+  // Whether `ns` from now is still before the end of time.
+  bool can_advance(std::uint64_t ns) const;
+  std::uint64_t after(std::uint64_t ns) const;  // now() + ns, at most kEndOfTime
+  // Virtual only; runs what falls due on the way, stops at the end of time. False: the interrupt
+  // check said so after a callout, and the clock stands at that callout's time.
+  bool advance(std::uint64_t ns);
   void run_due();
   std::uint64_t next_due() const;  // ~0: nothing
   // First call at `first` (absolute), then every `interval` ns (0: once).
   CalloutId schedule(std::uint64_t first, std::uint64_t interval, std::function<void()> function);
+  // The callout will not begin again, and has ended on return unless it is the caller itself. Not
+  // with a lock held that the callout takes, and not in a critical section.
   void cancel(CalloutId id);
+  // As cancel(), but does not wait for a call that has begun on another thread.
+  void stop(CalloutId id);
+  // See CpuSet::set_interrupt_check().
+  void set_interrupt_check(std::function<bool()> check);
+  bool interrupted() const;  // asks the check
 
  private:
   struct Callout;
-  std::uint64_t run_until(std::uint64_t target);
-  void refresh();  // Requires: mutex_ held
+  struct Running;
+  struct Call;
+  bool run_until(std::uint64_t target);
+  void reach(std::uint64_t time);
+  void refresh();                 // Requires: mutex_ held
+  bool runs(CalloutId id) const;  // ditto
   const bool real_;
   std::atomic<std::uint64_t> now_{0};
   std::atomic<std::uint64_t> next_due_;
   std::uint64_t boot_real_ = 0;
   mutable std::mutex mutex_;
+  std::condition_variable ended_;  // a callout has ended
   std::uint64_t next_id_ = 1;
   std::vector<Callout> callouts_;
+  std::vector<Running> running_;
+  std::shared_ptr<const std::function<bool()>> check_;
 
  public:
   // Due time of the next callout that does not repeat; ~0: none.
@@ -221,7 +245,11 @@ class CpuSet {
   void join_all();        // the caller waits for all spawned threads
   void end_threads();     // the spawned threads unwind where they stand; no more can start
   void operation_done();  // between operations: maybe passes the baton (seeded quanta)
-  void sleep_until(std::uint64_t time);  // virtual wait
+  // Waits, in virtual or real time. False: interrupted, or the clock ends before that time.
+  bool sleep_until(std::uint64_t time);
+  // `check` is asked between the callouts of a long wait, from whichever thread waits; once it
+  // says true, sleep_until() and Clock::advance() return early. Null: never.
+  void set_interrupt_check(std::function<bool()> check);
   // Sleeps on a channel until wakeup(channel); `what` names operation and reason in a deadlock
   // report: "malloc 65536 M_A M_WAITOK", "free pages". Panics in a critical section, and with a
   // list of all sleepers when nothing can wake anybody.

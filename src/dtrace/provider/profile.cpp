@@ -34,6 +34,10 @@ class ProfileProvider : public Provider {
     tracer_.tid = 100100;
   }
 
+  ~ProfileProvider() override {
+    for (const auto& [probe, timer] : timers_) framework_.cpus().clock().cancel(timer->callout);
+  }
+
   void load() {
     const int error = framework_.register_provider(
         "profile", {kEvolving, kPrivate, kIsa, kEvolving, kIsa}, 0, this, &id_);
@@ -64,8 +68,10 @@ class ProfileProvider : public Provider {
                                    [this, probe, &timer] { fire(probe, timer); });
   }
 
+  // A call that has begun elsewhere waits for the framework's lock, which is held here, and then
+  // finds nothing enabled.
   void disable(ProbeId, void* parg) override {
-    framework_.cpus().clock().cancel(static_cast<Timer*>(parg)->callout);
+    framework_.cpus().clock().stop(static_cast<Timer*>(parg)->callout);
   }
 
  private:

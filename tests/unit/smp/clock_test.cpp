@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <dtmalloc/smp/cpu.hpp>
 #include <string>
 #include <thread>
@@ -62,6 +65,137 @@ TEST(Clock, CalloutsWaitForTheEndOfACriticalSection) {
     EXPECT_FALSE(ran);
   }
   EXPECT_TRUE(ran);
+}
+
+TEST(Clock, AdvanceStops_WhenTheCheckSaysSo) {
+  Clock clock(false);
+  int ran = 0;
+  clock.schedule(10, 10, [&] { ++ran; });
+  clock.set_interrupt_check([&] { return ran == 3; });
+  EXPECT_FALSE(clock.advance(1'000'000'000'000));
+  EXPECT_EQ(ran, 3);
+  EXPECT_EQ(clock.now(), 30u);
+  EXPECT_TRUE(clock.interrupted());
+  clock.set_interrupt_check(nullptr);
+  EXPECT_FALSE(clock.interrupted());
+  EXPECT_TRUE(clock.advance(20));
+  EXPECT_EQ(ran, 5);
+}
+
+TEST(Clock, VirtualTimeStopsAtItsEnd) {
+  Clock clock(false);
+  int ran = 0;
+  clock.schedule(5, ~std::uint64_t{0} - 1, [&] { ++ran; });
+  EXPECT_TRUE(clock.advance(1000));
+  EXPECT_TRUE(clock.can_advance(Clock::kEndOfTime - 1000));
+  EXPECT_FALSE(clock.can_advance(Clock::kEndOfTime - 999));
+  EXPECT_FALSE(clock.can_advance(~std::uint64_t{0}));
+  EXPECT_EQ(clock.after(7), 1007u);
+  EXPECT_EQ(clock.after(~std::uint64_t{0} - 7), Clock::kEndOfTime);
+  clock.advance(~std::uint64_t{0});
+  EXPECT_EQ(clock.now(), Clock::kEndOfTime);
+  EXPECT_GT(clock.wall(), 0);
+  EXPECT_EQ(ran, 1);
+}
+
+TEST(Clock, NeverGoesBack_WhenTwoThreadsAdvance) {
+  Clock clock(false);
+  std::atomic<bool> back{false};
+  auto body = [&](std::uint64_t step) {
+    std::uint64_t last = 0;
+    for (int i = 0; i < 50000; ++i) {
+      clock.advance(step);
+      const std::uint64_t now = clock.now();
+      if (now < last) back = true;
+      last = now;
+    }
+  };
+  std::thread other(body, 1000);
+  body(1);
+  other.join();
+  EXPECT_FALSE(back.load());
+}
+
+// What the callout uses may go as soon as cancel() has returned.
+TEST(Clock, CancelWaits_WhileTheCalloutRunsElsewhere) {
+  for (const std::uint64_t interval : {0u, 10u}) {
+    Clock clock(false);
+    std::atomic<bool> begun{false}, cancelling{false}, ended{false};
+    const CalloutId id = clock.schedule(10, interval, [&] {
+      begun = true;
+      while (!cancelling) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ended = true;
+    });
+    std::thread runner([&] { clock.advance(15); });
+    while (!begun) std::this_thread::yield();
+    clock.stop(id);
+    EXPECT_FALSE(ended.load());
+    cancelling = true;
+    clock.cancel(id);
+    EXPECT_TRUE(ended.load());
+    runner.join();
+  }
+}
+
+TEST(Clock, CalloutRunsOnceAtATime) {
+  Clock clock(false);
+  std::atomic<int> inside{0}, most{0}, runs{0};
+  clock.schedule(10, 10, [&] {
+    if (inside.fetch_add(1) != 0) most = 1;
+    std::this_thread::yield();
+    ++runs;
+    inside.fetch_sub(1);
+  });
+  auto body = [&] {
+    for (int i = 0; i < 300; ++i) clock.advance(10);
+  };
+  std::thread other(body);
+  body();
+  other.join();
+  clock.run_due();
+  EXPECT_EQ(most.load(), 0);
+  EXPECT_EQ(static_cast<std::uint64_t>(runs.load()), clock.now() / 10);
+}
+
+TEST(Clock, CalloutThatAdvancesTheClockIsNotEnteredAgain) {
+  Clock clock(false);
+  int depth = 0, deepest = 0;
+  clock.schedule(10, 10, [&] {
+    deepest = std::max(deepest, ++depth);
+    if (clock.now() < 50) clock.advance(20);
+    --depth;
+  });
+  clock.advance(60);
+  EXPECT_EQ(deepest, 1);
+}
+
+TEST(Clock, CalloutsWait_WhileAnExceptionUnwinds) {
+  CpuSet cpus({.count = 1});
+  cpus.bind(0);
+  bool ran = false;
+  cpus.clock().schedule(10, 0, [&] { ran = true; });
+  try {
+    const CriticalSection section;
+    cpus.clock().advance(20);
+    throw 1;
+  } catch (int) {
+    EXPECT_FALSE(ran);
+  }
+  cpus.clock().run_due();
+  EXPECT_TRUE(ran);
+}
+
+TEST(Clock, CalloutMayPanic_AtTheEndOfACriticalSection) {
+  CpuSet cpus({.count = 1});
+  cpus.bind(0);
+  cpus.clock().schedule(10, 0, [&] { cpus.panic("in a callout"); });
+  EXPECT_THROW(
+      {
+        const CriticalSection section;
+        cpus.clock().advance(20);
+      },
+      KernelPanic);
 }
 
 TEST(Clock, VirtualWallClockBeginsAtAFixedDay) {

@@ -94,6 +94,34 @@ TEST(Scheduler, TimeJumpsToTheNextWakeUp) {
   EXPECT_EQ(cpus.clock().now(), 1000u);
 }
 
+TEST(Scheduler, LongWaitIsInterrupted) {
+  for (const RunMode mode : {RunMode::deterministic, RunMode::parallel}) {
+    for (const bool real : {false, true}) {
+      CpuSet cpus({.count = 1, .real_clock = real, .mode = mode});
+      cpus.bind(0);
+      std::atomic<int> ran{0};
+      cpus.clock().schedule(cpus.clock().now() + 100000, 100000, [&] { ++ran; });
+      cpus.set_interrupt_check([&] { return ran >= 3; });
+      EXPECT_FALSE(cpus.sleep_until(5'000'000'000'000'000));
+      EXPECT_GE(ran.load(), 3);
+      if (!real) {
+        EXPECT_EQ(cpus.clock().now(), 300000u);
+      }
+      cpus.set_interrupt_check(nullptr);
+      EXPECT_TRUE(cpus.sleep_until(cpus.clock().now() + 1000));
+    }
+  }
+}
+
+TEST(Scheduler, WaitBeyondTheEndOfTimeStopsThere) {
+  for (const RunMode mode : {RunMode::deterministic, RunMode::parallel}) {
+    CpuSet cpus({.count = 1, .mode = mode});
+    cpus.bind(0);
+    EXPECT_FALSE(cpus.sleep_until(~std::uint64_t{0}));
+    EXPECT_EQ(cpus.clock().now(), Clock::kEndOfTime);
+  }
+}
+
 TEST(Scheduler, WakeupWakesTheSleepersOfItsChannel) {
   CpuSet cpus({.count = 2});
   cpus.bind(0);
