@@ -204,7 +204,9 @@ Kernel::Impl* enter_kernel() {
       cpu.machine->check_panic();
       return nullptr;
     }
-    if ((guard & kGuardStop) != 0) {
+    // In a section of its own the thread goes on: whoever stops the CPU waits for the section's
+    // end.
+    if ((guard & kGuardStop) != 0 && cpu.critbase == 0) {
       cpu.machine->wait_while_stopped(cpu);
       continue;
     }

@@ -26,6 +26,9 @@ std::uint64_t monotonic() {
                                         .count());
 }
 
+// What is due beyond the end of time never is.
+std::uint64_t due_at(std::uint64_t time) { return time > Clock::kEndOfTime ? kNever : time; }
+
 }  // namespace
 
 struct Clock::Callout {
@@ -119,7 +122,7 @@ bool Clock::run_until(std::uint64_t target) {
       if (first->interval == 0)
         callouts_.erase(first);
       else
-        first->due += std::min(first->interval, kNever - first->due);
+        first->due = due_at(first->due + std::min(first->interval, kNever - first->due));
       refresh();
     }
     {
@@ -158,7 +161,7 @@ std::uint64_t Clock::next_one_shot() const {
 CalloutId Clock::schedule(std::uint64_t first, std::uint64_t interval,
                           std::function<void()> function) {
   const std::lock_guard lock(mutex_);
-  callouts_.push_back({next_id_, first, interval, std::move(function)});
+  callouts_.push_back({next_id_, due_at(first), interval, std::move(function)});
   refresh();
   return next_id_++;
 }

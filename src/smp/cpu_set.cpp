@@ -14,10 +14,19 @@
 namespace dtmalloc {
 namespace {
 
-// Guards the links between host threads and machines, for threads that end and machines that die.
+// Guards the links between host threads and machines, for threads that end and machines that die;
+// both may happen while the process exits, so it is never destroyed.
 std::mutex& link_mutex() {
-  static std::mutex mutex;
+  static std::mutex& mutex = *new std::mutex;
   return mutex;
+}
+
+// The calling thread is about to leave the CPU that it owns, whichever machine's it is. Of a
+// section that a panic has left release() takes care.
+void check_leaving() {
+  const Cpu& cpu = *curcpu;
+  if (cpu.critbase != 0 && !cpu.machine->panicked())
+    cpu.machine->panic("a CPU cannot be left inside a critical section");
 }
 
 }  // namespace
@@ -65,7 +74,7 @@ Cpu& CpuSet::Impl::add_cpu(Lock&) {
   return cpu;
 }
 
-Seat& CpuSet::Impl::take_seat(Lock&) {
+Seat& CpuSet::Impl::take_seat(Lock& lock) {
   HostThread& host = host_thread();
   if (host.machine == this) return *host.seat;
   const auto id = std::this_thread::get_id();
@@ -86,8 +95,11 @@ Seat& CpuSet::Impl::take_seat(Lock&) {
     if (seat->group) group_size.fetch_add(1, std::memory_order_relaxed);
   }
   if (seat->group && seat->state == SeatState::idle) {
+    seat->state = SeatState::ready;
+    changed.notify_all();
+    if (running == nullptr) running = seat;
+    seat->wake.wait(lock, [&] { return running == seat; });
     seat->state = SeatState::running;
-    running = seat;
   } else if (!seat->group) {
     seat->state = SeatState::running;
   }
@@ -114,6 +126,11 @@ void CpuSet::Impl::claim(Lock& lock, Seat& seat, int id) {
 void CpuSet::Impl::release(Lock&, Seat& seat) {
   if (seat.cpu == nullptr) return;
   CpuSlot& slot = slots[static_cast<std::size_t>(seat.cpu->id)];
+  if (seat.cpu->critbase != 0) {  // the thread ends, or a panic has left the section
+    seat.cpu->critbase = 0;
+    seat.cpu->critnest.store(0, std::memory_order_release);
+  }
+  slot.left_by_panic.store(false, std::memory_order_relaxed);
   if (--slot.claims == 0) {
     slot.owner = nullptr;
     slot.cpu->thread = nullptr;
@@ -148,6 +165,9 @@ void CpuSet::Impl::mark_panic(Lock&, const std::string& message) {
 }
 
 void CpuSet::Impl::throw_panic() {
+  if (curcpu->machine == &self && curcpu->critbase != 0)
+    slots[static_cast<std::size_t>(curcpu->id)].left_by_panic.store(true,
+                                                                    std::memory_order_release);
   std::string text;
   {
     const Lock lock(mutex);
@@ -183,6 +203,8 @@ Cpu& CpuSet::cpu(int id) {
 }
 
 void CpuSet::bind(int id) {
+  if (curcpu->machine == this && curcpu->id == id) return;
+  check_leaving();
   HostThread& host = host_thread();
   if (host.machine != impl_.get()) {
     const std::lock_guard link(link_mutex());
@@ -192,12 +214,12 @@ void CpuSet::bind(int id) {
   DTM_CHECK(id >= 0 && id < MAXCPU, "no such CPU");
   DTM_CHECK(id < count() || impl_->config.may_grow, "no such CPU on this machine");
   while (count() <= id) impl_->add_cpu(lock);
-  DTM_CHECK(curcpu->critbase == 0, "a CPU cannot be left inside a critical section");
   impl_->claim(lock, impl_->take_seat(lock), id);
 }
 
 Cpu& CpuSet::bind_any() {
   if (curcpu->machine == this) return *curcpu;
+  check_leaving();
   HostThread& host = host_thread();
   if (host.machine != impl_.get()) {
     const std::lock_guard link(link_mutex());
@@ -226,7 +248,7 @@ Cpu& CpuSet::bind_any() {
 void CpuSet::unbind() {
   HostThread& host = host_thread();
   if (host.machine != impl_.get()) return;
-  DTM_CHECK(curcpu->critbase == 0, "a CPU cannot be left inside a critical section");
+  check_leaving();
   const std::lock_guard link(link_mutex());
   impl_->leave(host);
 }
@@ -235,8 +257,13 @@ void CpuSet::move_to(int id) { bind(id); }
 
 void CpuSet::run_on_cpu(Cpu& cpu, const std::function<void()>& function) {
   Impl& impl = *impl_;
-  if (curcpu->machine == this && curcpu->critbase != 0)
-    panic("run_on_cpu: called in a critical section");
+  std::atomic<bool>& left_by_panic = impl.slots[static_cast<std::size_t>(cpu.id)].left_by_panic;
+  if (curcpu->machine == this && curcpu->critbase != 0) {
+    if (!panicked()) panic("run_on_cpu: called in a critical section");
+    // The section is over for everybody, so that what reads the machine still works.
+    impl.slots[static_cast<std::size_t>(curcpu->id)].left_by_panic.store(true,
+                                                                         std::memory_order_release);
+  }
   if (curcpu == &cpu) {
     function();
     return;
@@ -271,7 +298,9 @@ void CpuSet::run_on_cpu(Cpu& cpu, const std::function<void()>& function) {
   }
   set_guard(cpu, kGuardStop);
   heavy_barrier();
-  while (cpu.critnest.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  while (cpu.critnest.load(std::memory_order_acquire) != 0 &&
+         !left_by_panic.load(std::memory_order_acquire))
+    std::this_thread::yield();
   try {
     function();
   } catch (...) {
@@ -331,7 +360,10 @@ void CpuSet::panic(const std::string& message) {
 }
 
 bool CpuSet::panicked() const { return impl_->panicked.load(std::memory_order_acquire); }
-const std::string& CpuSet::panic_message() const { return impl_->panic_text; }
+std::string CpuSet::panic_message() const {
+  const Impl::Lock lock(impl_->mutex);
+  return impl_->panic_text;
+}
 
 void CpuSet::check_panic() {
   if (panicked() && std::uncaught_exceptions() == 0) impl_->throw_panic();

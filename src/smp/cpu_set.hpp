@@ -52,6 +52,7 @@ struct CpuSlot {
   std::unique_ptr<Cpu, void (*)(Cpu*)> cpu{nullptr, nullptr};
   const void* owner = nullptr;  // null: free; the group, a seat, or whoever stopped it
   int claims = 0;
+  std::atomic<bool> left_by_panic{false};  // nobody waits for the section that the CPU is in
 };
 
 // Thrown through a spawned thread when the machine goes away under it.

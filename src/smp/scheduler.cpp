@@ -139,17 +139,31 @@ void CpuSet::Impl::block(Lock& lock, Seat& seat, SeatState state) {
 void CpuSet::Impl::block_foreign(Lock& lock, Seat& seat) {
   seat.state = SeatState::sleeping;
   changed.notify_all();
-  if (everyone_asleep() && clock.next_one_shot() == kNever) {
-    const std::string text = "deadlock: " + sleepers();
-    seat.state = SeatState::running;
-    mark_panic(lock, text);
-    lock.unlock();
-    throw_panic();
-  }
-  changed.wait(lock, [&] {
+  const auto over = [&] {
     return seat.state != SeatState::sleeping || shutdown ||
            panicked.load(std::memory_order_relaxed);
-  });
+  };
+  while (!over()) {
+    if (!everyone_asleep()) {
+      changed.wait(lock);
+      continue;
+    }
+    if (clock.next_one_shot() == kNever) {
+      mark_panic(lock, "deadlock: " + sleepers());
+      break;
+    }
+    // Nobody else looks at the clock now.
+    const std::uint64_t now = clock.now();
+    const std::uint64_t due = clock.next_due();
+    lock.unlock();
+    if (!clock.is_real()) {
+      clock.advance(due > now && due != kNever ? due - now : 0);
+    } else if (due > now) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(due - now, kLongestNap)));
+    }
+    clock.run_due();
+    lock.lock();
+  }
   seat.state = SeatState::running;
   if (shutdown && seat.spawned) throw ThreadEnd{};
   if (panicked.load(std::memory_order_relaxed)) {
@@ -183,10 +197,6 @@ void CpuSet::Impl::run_spawned(Seat& seat) {
     if (!lock.owns_lock()) lock.lock();
     seat.failure = std::current_exception();
   }
-  if (seat.cpu != nullptr && seat.cpu->critbase != 0) {
-    seat.cpu->critbase = 0;
-    seat.cpu->critnest.store(0, std::memory_order_release);
-  }
   release(lock, seat);
   seat.body = nullptr;
   if (seat.group) {
@@ -199,22 +209,25 @@ void CpuSet::Impl::run_spawned(Seat& seat) {
   changed.notify_all();
 }
 
-// The last thing that a thread of the group does.
+// The last thing that a thread of the group does. While nobody of the group can run but a foreign
+// thread may still wake somebody, it keeps the baton.
 void CpuSet::Impl::leave_baton(Lock& lock, Seat& from) {
   from.state = SeatState::done;
-  running = nullptr;
-  if (shutdown) return;  // end_threads() deals the baton
-  Seat* next = pick(lock);
-  if (next == nullptr && everyone_asleep()) {
-    const std::string who = sleepers();
-    if (!who.empty()) {
-      mark_panic(lock, "deadlock: " + who);
-      next = pick(lock);
+  changed.notify_all();
+  Seat* next = nullptr;
+  while (!shutdown && (next = pick(lock)) == nullptr) {
+    if (!everyone_asleep()) {
+      changed.wait(lock);
+      continue;
     }
+    const std::string who = sleepers();
+    if (who.empty()) break;
+    mark_panic(lock, "deadlock: " + who);
   }
+  if (shutdown) return;  // end_threads() deals the baton
+  running = next;
   if (next == nullptr) return;
   next->state = SeatState::running;
-  running = next;
   next->wake.notify_all();
 }
 

@@ -13,17 +13,16 @@ namespace {
 // Leaves the critical section, interrupt or no-sleep region that it entered.
 class ContextGuard {
  public:
-  ContextGuard(CpuSet& cpus, Thread& thread, OpKind kind)
-      : cpus_(cpus), thread_(thread), kind_(kind), cpu_(*curcpu) {
-    if (thread_.contexts++ == 0) cpus_.set_guard(cpu_, kGuardContext);
+  ContextGuard(Thread& thread, OpKind kind) : thread_(thread), kind_(kind) {
+    ++thread_.contexts;
     if (kind_ == OpKind::critical) {
       critical_enter();
     } else {
       ++counter();
     }
   }
-  ~ContextGuard() {
-    if (--thread_.contexts == 0) cpus_.clear_guard(cpu_, kGuardContext);
+  ~ContextGuard() noexcept(false) {  // a callout that is due at the end may panic
+    --thread_.contexts;
     if (kind_ == OpKind::critical) {
       critical_exit();
     } else {
@@ -37,10 +36,8 @@ class ContextGuard {
   int& counter() {
     return kind_ == OpKind::interrupt ? thread_.self->intr_nesting : thread_.self->no_sleeping;
   }
-  CpuSet& cpus_;
   Thread& thread_;
   OpKind kind_;
-  Cpu& cpu_;
 };
 
 }  // namespace
@@ -259,7 +256,7 @@ void Runner::State::repeat(Thread& thread, const Op& op) {
 }
 
 void Runner::State::context(Thread& thread, const Op& op) {
-  const ContextGuard guard(cpus, thread, op.kind);
+  const ContextGuard guard(thread, op.kind);
   statements(thread, workload.bodies[op.body], 0);
 }
 

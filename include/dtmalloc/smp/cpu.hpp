@@ -45,7 +45,6 @@ enum GuardBit : std::uint32_t {
   kGuardPanic = 1u << 2,    // the machine has panicked
   kGuardDebug = 1u << 3,    // a kernel option checks every call (INVARIANTS, subzones, ...)
   kGuardTwin = 1u << 4,     // function boundary probes: the instrumented twin runs instead
-  kGuardContext = 1u << 5,  // inside an explicit critical section, an interrupt or no-sleep region
 };
 
 // A thread of the simulated machine.
@@ -215,7 +214,8 @@ class CpuSet {
   int count() const;  // CPUs that exist; ids 0 .. count()-1
   Cpu& cpu(int id);
 
-  // Makes the calling host thread the owner of CPU `id` (waits until it is free).
+  // Makes the calling host thread the owner of CPU `id` (waits until it is free). This and the
+  // next two panic inside a critical section of the CPU that they leave.
   void bind(int id);
   // Gives the calling thread some free CPU, growing the set if allowed; what an unbound call does.
   Cpu& bind_any();
@@ -224,7 +224,7 @@ class CpuSet {
   void move_to(int id);
 
   // Runs `function` while the owner of `cpu` is outside its critical section and held there. On
-  // the caller's own CPU a plain call. Panics inside a critical section.
+  // the caller's own CPU a plain call. Panics inside a critical section, unless a panic left it.
   void run_on_cpu(Cpu& cpu, const std::function<void()>& function);
   // run_on_cpu() on every CPU, one after another; afterwards no CPU is inside an old section.
   void run_on_each_cpu(const std::function<void(Cpu&)>& function);
@@ -252,7 +252,7 @@ class CpuSet {
   void set_interrupt_check(std::function<bool()> check);
   // Sleeps on a channel until wakeup(channel); `what` names operation and reason in a deadlock
   // report: "malloc 65536 M_A M_WAITOK", "free pages". Panics in a critical section, and with a
-  // list of all sleepers when nothing can wake anybody.
+  // list of all sleepers when nothing can wake anybody; threads that own no CPU do not count.
   // `unless`, asked with the wake-ups shut out, cancels the sleep: no wake-up is lost between it
   // and the sleep. It must not call into the CpuSet.
   void sleep_on(const void* channel, const std::string& operation, const std::string& reason,
@@ -265,7 +265,7 @@ class CpuSet {
   // again. Carries the current thread's call sites.
   [[noreturn]] void panic(const std::string& message);
   bool panicked() const;
-  const std::string& panic_message() const;
+  std::string panic_message() const;
   // Throws if the machine has panicked; what cold paths call on kGuardPanic.
   void check_panic();
   // printf(9): what the kernel prints on its console. Default: stderr.

@@ -67,6 +67,7 @@ TEST(Clock, CalloutsWaitForTheEndOfACriticalSection) {
   EXPECT_TRUE(ran);
 }
 
+// REQ: SMP-16
 TEST(Clock, AdvanceStops_WhenTheCheckSaysSo) {
   Clock clock(false);
   int ran = 0;
@@ -82,10 +83,12 @@ TEST(Clock, AdvanceStops_WhenTheCheckSaysSo) {
   EXPECT_EQ(ran, 5);
 }
 
+// REQ: SMP-17
 TEST(Clock, VirtualTimeStopsAtItsEnd) {
   Clock clock(false);
   int ran = 0;
   clock.schedule(5, ~std::uint64_t{0} - 1, [&] { ++ran; });
+  clock.schedule(Clock::kEndOfTime + 1, 0, [&] { ++ran; });
   EXPECT_TRUE(clock.advance(1000));
   EXPECT_TRUE(clock.can_advance(Clock::kEndOfTime - 1000));
   EXPECT_FALSE(clock.can_advance(Clock::kEndOfTime - 999));
@@ -116,7 +119,7 @@ TEST(Clock, NeverGoesBack_WhenTwoThreadsAdvance) {
   EXPECT_FALSE(back.load());
 }
 
-// What the callout uses may go as soon as cancel() has returned.
+// REQ: SMP-18. What the callout uses may go as soon as cancel() has returned.
 TEST(Clock, CancelWaits_WhileTheCalloutRunsElsewhere) {
   for (const std::uint64_t interval : {0u, 10u}) {
     Clock clock(false);
@@ -138,6 +141,7 @@ TEST(Clock, CancelWaits_WhileTheCalloutRunsElsewhere) {
   }
 }
 
+// REQ: SMP-18
 TEST(Clock, CalloutRunsOnceAtATime) {
   Clock clock(false);
   std::atomic<int> inside{0}, most{0}, runs{0};

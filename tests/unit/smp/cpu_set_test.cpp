@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <dtmalloc/smp/cpu.hpp>
 #include <string>
 #include <thread>
@@ -101,6 +102,66 @@ TEST(CpuSet, PanicSetsItsBitEverywhere) {
   EXPECT_THROW(cpus.check_panic(), KernelPanic);
   cpus.bind(4);
   EXPECT_NE(curcpu->guard.load() & kGuardPanic, 0u);  // CPUs that join later too
+}
+
+// REQ: SMP-13. What a panic leaves behind can still be read: run_on_cpu() waits for no section that
+// it left.
+TEST(CpuSet, SectionLeftByAPanicStopsNobody) {
+  CpuSet cpus({.count = 3});
+  cpus.bind(0);
+  std::atomic<bool> panicked{false}, done{false};
+  std::thread other([&] {
+    cpus.bind(1);
+    critical_enter();
+    EXPECT_THROW(cpus.panic("in a section"), KernelPanic);
+    panicked = true;
+    while (!done) std::this_thread::yield();
+  });
+  while (!panicked) std::this_thread::yield();
+  std::string ran;
+  cpus.run_on_each_cpu([&](Cpu& cpu) { ran += std::to_string(cpu.id); });
+  EXPECT_EQ(ran, "012");
+  critical_enter();
+  EXPECT_THROW(cpus.check_panic(), KernelPanic);
+  cpus.run_on_each_cpu([&](Cpu& cpu) { ran += std::to_string(cpu.id); });
+  EXPECT_EQ(ran, "012012");
+  cpus.bind(2);  // and the CPU may be left
+  EXPECT_EQ(cpus.cpu(0).critbase, 0u);
+  EXPECT_EQ(curcpu->critbase, 0u);
+  done = true;
+  other.join();
+}
+
+TEST(CpuSet, NextOwnerFindsNoSection) {
+  CpuSet cpus({.count = 1, .may_grow = false});
+  std::thread([&] {
+    cpus.bind(0);
+    critical_enter();
+  }).join();
+  cpus.bind(0);
+  EXPECT_EQ(curcpu->critbase, 0u);
+  EXPECT_EQ(curcpu->critnest.load(), 0u);
+}
+
+TEST(CpuSet, CpuIsNotLeftInsideACriticalSection) {
+  for (int way = 0; way < 4; ++way) {
+    CpuSet first({.count = 2});
+    CpuSet second({.count = 1});
+    first.bind(0);
+    const CriticalSection section;
+    first.bind(0);  // nothing is left
+    first.bind_any();
+    EXPECT_THROW(
+        {
+          if (way == 0) first.bind(1);
+          if (way == 1) first.unbind();
+          if (way == 2) second.bind(0);
+          if (way == 3) second.bind_any();
+        },
+        KernelPanic);
+    EXPECT_TRUE(first.panicked());
+    EXPECT_FALSE(second.panicked());
+  }
 }
 
 TEST(CpuSet, UnwindingThreadMayStillCall) {

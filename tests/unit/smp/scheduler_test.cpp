@@ -2,8 +2,11 @@
 // Simulated threads under one baton.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <dtmalloc/smp/cpu.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace dtmalloc {
@@ -192,6 +195,102 @@ TEST(Scheduler, DeadlockIsFound_UnderAPeriodicCallout) {
   int channel = 0;
   cpus.clock().schedule(10, 10, [] {});
   EXPECT_THROW(cpus.sleep_on(&channel, "test", "nobody"), KernelPanic);
+}
+
+// REQ: SMP-14. The last thread that could have woken the sleeper ends after it fell asleep.
+TEST(Scheduler, DeadlockIsFound_WhenTheLastOtherThreadEnds) {
+  CpuSet cpus({.count = 3, .mode = RunMode::parallel});
+  cpus.bind(2);
+  int channel = 0;
+  std::atomic<bool> asleep{false};
+  cpus.spawn(named("sleeper"), 0, [&] {
+    cpus.sleep_on(&channel, "malloc", "free pages", [&] {
+      asleep = true;
+      return false;
+    });
+  });
+  cpus.spawn(named("last"), 1, [&] {
+    while (!asleep) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  });
+  try {
+    cpus.join_all();
+    FAIL() << "no panic";
+  } catch (const KernelPanic& panic) {
+    EXPECT_STREQ(panic.what(), "deadlock: sleeper (tid 100001): malloc waits for free pages");
+  }
+}
+
+TEST(Scheduler, CalloutWakesTheLastThread_InParallel) {
+  for (const bool real : {false, true}) {
+    CpuSet cpus({.count = 1, .real_clock = real, .mode = RunMode::parallel});
+    cpus.bind(0);
+    int channel = 0;
+    cpus.clock().schedule(cpus.clock().now() + 500, 0, [&] { cpus.wakeup(&channel); });
+    cpus.sleep_on(&channel, "test", "a callout");
+    EXPECT_GE(cpus.clock().now(), 500u);
+  }
+}
+
+// REQ: SMP-15. All of the group sleep or have ended when a foreign thread wakes one of them.
+TEST(Scheduler, BatonIsNotLost_WhenAForeignThreadWakes) {
+  for (const bool panic : {false, true}) {
+    CpuSet cpus({.count = 3});
+    cpus.bind(0);
+    int channel = 0;
+    bool woken = false;
+    std::atomic<bool> go{false}, done{false};
+    std::atomic<bool> bound{false};
+    std::thread foreign([&] {
+      cpus.bind(2);
+      bound = true;
+      while (!go) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      if (panic) {
+        EXPECT_THROW(cpus.panic("foreign"), KernelPanic);
+      } else {
+        cpus.wakeup(&channel);
+      }
+      while (!done) std::this_thread::yield();
+    });
+    while (!bound) std::this_thread::yield();
+    cpus.spawn(named("sleeper"), 0, [&] {
+      cpus.sleep_on(&channel, "test", "a foreign thread");
+      woken = true;
+    });
+    cpus.spawn(named("last"), 0, [&] {
+      for (int i = 0; i < 200; ++i) cpus.operation_done();
+      go = true;
+    });
+    if (panic) {
+      EXPECT_THROW(cpus.join_all(), KernelPanic);
+    } else {
+      cpus.join_all();
+    }
+    EXPECT_EQ(woken, !panic);
+    done = true;
+    foreign.join();
+  }
+}
+
+TEST(Scheduler, DeadlockIsFound_WhenTheLastForeignThreadEnds) {
+  CpuSet cpus({.count = 2});
+  cpus.bind(0);
+  int channel = 0;
+  std::atomic<bool> bound{false}, go{false};
+  std::thread foreign([&] {
+    cpus.bind(1);
+    bound = true;
+    while (!go) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  });
+  while (!bound) std::this_thread::yield();
+  cpus.spawn(named("sleeper"), 0, [&] {
+    go = true;
+    cpus.sleep_on(&channel, "test", "nobody");
+  });
+  EXPECT_THROW(cpus.join_all(), KernelPanic);
+  foreign.join();
 }
 
 // REQ: SMP-12
