@@ -136,6 +136,14 @@ TEST(DLanguage, TruncatesOnlyWhereAskedTo) {
       {"x = 1; x = -1", "x", kMinus1, "int"},
       {"", "(int8_t)-1 < 0", 0, "int"},
       {"", "(int8_t)-1", 255, "int8_t"},
+      // A cast to a wider type extends the sign of the type it widens, as when the clause runs.
+      {"", "(long)(int)0xffffffff", kMinus1, "long"},
+      {"x = (int)arg4", "(long)(int)x", kMinus1, "long"},
+      {"", "(long)0xffffffff", 4294967295, "long"},
+      {"", "(uint64_t)(int8_t)-1", kMinus1, "uint64_t"},
+      {"", "(int)(int8_t)-1", 4294967295, "int"},  // zero-extended beyond the new type
+      {"", "(long)(uint8_t)-1", 255, "long"},
+      {"", "(long)-1", kMinus1, "long"},
       {"", "-8 >> 1", (kMinus1 - 7) >> 1, "int"},
       {"x = -8", "x >> 1", static_cast<std::uint64_t>(-4), "int"},
       {"", "(int8_t)arg3", 0, "int8_t"},

@@ -13,7 +13,7 @@ namespace {
 using namespace dtmalloc;
 using namespace dtmalloc::dtrace;
 
-std::vector<VariableDesc> variables() {
+VariableList variables() {
   ValueDesc text;
   text.size = 32;
   text.by_ref = text.is_string = true;

@@ -28,6 +28,12 @@ std::uint64_t constant_as(std::uint64_t value, const Type& from, const Type& to)
   return value;
 }
 
+// A cast to a wider type gives the number that a signed type's bits stand for.
+std::uint64_t cast_constant(std::uint64_t value, const Type& from, const Type& to) {
+  if (to.size > from.size && from.is_signed) return low_bits(as_type(value, from), to.size);
+  return constant_as(value, from, to);
+}
+
 bool is_integer(const Type& type) {
   return type.kind == TypeKind::integer || type.kind == TypeKind::enum_;
 }
@@ -273,7 +279,7 @@ EvalValue Evaluator::evaluate(const Node& node) {
       }
       value.constant = value.constant && is_integer(to);
       if (value.constant) {
-        value.bits = constant_as(value.bits, from, to);
+        value.bits = cast_constant(value.bits, from, to);
       } else if (to.size > from.size) {
         if (from.is_signed) value.bits = as_type(as_type(value.bits, from), to);
       } else {

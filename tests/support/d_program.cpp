@@ -120,6 +120,8 @@ void FakeState::reserve(const ProgramSpace& space) {
   state.local_bytes = local_bytes_.data();
   state.global_count = space.globals;
   state.local_count = space.locals;
+  state.strings = space.strings.size() > 1 ? space.strings.data() : nullptr;
+  state.strings_size = space.strings.size();
 }
 
 std::uint64_t FakeState::variable(DifState& state, std::uint32_t id, std::uint64_t index) {

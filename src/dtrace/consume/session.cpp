@@ -141,11 +141,16 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
   if (source.kind == ProgramSource::script) input.file = source.name;
   input.context = spec_context(source.context);
   Options& options = impl_->options;
-  input.allow_zero_matches = options.is_set("zdefs");
-  input.allow_empty = options.is_set("empty");
-  input.argref = options.is_set("argref");
-  input.defaultargs = options.is_set("defaultargs");
-  input.strsize = impl_->strsize();
+  input.settings = [&] {
+    CompileSettings settings;
+    settings.allow_zero_matches = options.is_set("zdefs");
+    settings.allow_empty = options.is_set("empty");
+    settings.argref = options.is_set("argref");
+    settings.defaultargs = options.is_set("defaultargs");
+    settings.strsize = impl_->strsize();
+    return settings;
+  };
+  static_cast<CompileSettings&>(input) = input.settings();
   input.arguments.push_back(source.kind == ProgramSource::script ? source.name : "dtrace");
   input.arguments.insert(input.arguments.end(), source.args.begin(), source.args.end());
   input.set_option = [&](std::string_view name, std::string_view value) {

@@ -264,12 +264,16 @@ ConsumerCpu* Consumer::join(Cpu& cpu) {
   if (has_aggregations_ && !state->aggregations.reserve(config.aggsize)) return nullptr;
   state->locals.resize(local_count_);
   state->local_bytes.resize(local_count_ * config.strsize);
+  state->global_view.resize(global_bytes_.size());
   DifState& dif = state->dif;
   dif.addresses = &framework_.addresses;
   dif.strsize = config.strsize;
   dif.globals = globals_.data();
-  dif.global_bytes = global_bytes_.data();
+  dif.shared_bytes = global_bytes_.data();
+  dif.global_bytes = state->global_view.data();
   dif.global_count = globals_.size();
+  dif.strings = strings_.data();
+  dif.strings_size = strings_.size();
   dif.locals = state->locals.data();
   dif.local_bytes = state->local_bytes.data();
   dif.local_count = local_count_;
@@ -291,6 +295,7 @@ int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   globals_.assign(space.globals, 0);
   global_bytes_.assign(std::size_t{space.globals} * config.strsize, std::byte{0});
   local_count_ = space.locals;
+  strings_ = space.strings;
   const auto join_all = [this] {
     for (int id = 0; id < framework_.cpus.count(); ++id) {
       if (join(framework_.cpus.cpu(id)) == nullptr) return false;

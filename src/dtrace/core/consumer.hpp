@@ -116,6 +116,7 @@ struct ConsumerCpu {
   std::uint32_t fault_action = 0;  // of the last fault inside an aggregation
   std::vector<std::uint64_t> locals;
   std::vector<std::byte> local_bytes;
+  std::vector<std::byte> global_view;  // DifState::global_bytes
 };
 
 class Consumer {
@@ -186,6 +187,7 @@ class Consumer {
   bool has_aggregations_ = false;
   std::vector<std::uint64_t> globals_;
   std::vector<std::byte> global_bytes_;
+  std::string strings_;  // of all objects
   std::size_t local_count_ = 0;
   std::atomic<std::uint64_t> error_drops_{0};
   std::mutex join_mutex_;  // never held while another lock is taken or a CPU is waited for

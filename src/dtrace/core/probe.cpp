@@ -13,25 +13,15 @@
 namespace dtmalloc::dtrace {
 namespace {
 
+// Where threads would lie in a kernel: what `curthread` shows. There is nothing to read there.
+constexpr std::uint64_t kThreadBase = 0xfffffe1000000000;
+constexpr std::uint64_t kThreadStride = 0x1000;
+
 // A CPU that joined after the framework was made learns of it here.
 [[gnu::cold, gnu::noinline]] Framework::Impl* find_framework(Cpu* cpu) {
   if (cpu->machine == nullptr) return nullptr;
   cpu->dtrace = cpu->machine->cpu(0).dtrace;
   return static_cast<Framework::Impl*>(cpu->dtrace);
-}
-
-// Some text of the consumer's or the thread's, copied to scratch where D can read it.
-std::uint64_t scratch_string(DifState& state, std::string_view text) {
-  const std::size_t length = std::min<std::size_t>(text.size(), state.strsize - 1);
-  const std::size_t start = (state.scratch_used + 7) & ~std::size_t{7};
-  if (start + length + 1 > state.scratch_size) {
-    state.fault = Fault::noscratch;
-    return 0;
-  }
-  std::memcpy(state.scratch + start, text.data(), length);
-  state.scratch[start + length] = std::byte{0};
-  state.scratch_used = start + length + 1;
-  return kScratchBase + start;
 }
 
 std::uint64_t argument(const DifState& state, const Firing& firing, std::uint64_t index) {
@@ -58,6 +48,10 @@ std::uint64_t load_variable(DifState& state, std::uint32_t id, std::uint64_t ind
   switch (id) {
     case kVarArgs:
       return argument(state, firing, index);
+    case kVarCurthread:
+      return firing.thread != nullptr
+                 ? kThreadBase + static_cast<std::uint64_t>(firing.thread->tid) * kThreadStride
+                 : 0;
     case kVarTimestamp:
       return stamp(firing);
     case kVarWalltimestamp:
@@ -89,15 +83,15 @@ std::uint64_t load_variable(DifState& state, std::uint32_t id, std::uint64_t ind
     case kVarGid:
       return static_cast<std::uint64_t>(firing.thread != nullptr ? firing.thread->gid : 0);
     case kVarExecname:
-      return scratch_string(state, firing.thread != nullptr
-                                       ? std::string_view(firing.thread->execname)
-                                       : std::string_view());
+      return text_to_scratch(state, firing.thread != nullptr
+                                        ? std::string_view(firing.thread->execname)
+                                        : std::string_view());
     case kVarStackdepth:
       return firing.thread != nullptr ? firing.thread->call_sites.size() : 0;
     case kVarZonename:
     case kVarExecargs:
     case kVarJailname:
-      return scratch_string(state, "");
+      return text_to_scratch(state, "");
     case kVarCaller:
     case kVarUcaller:
     case kVarUstackdepth:
@@ -149,7 +143,7 @@ bool copy_bytes(DifState& state, std::uint64_t address, std::byte* to, std::uint
       return false;
     }
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(readable, size - done));
-    std::memcpy(to + done, host, count);
+    copy_readable(state, address + done, host, to + done, count);
     done += count;
   }
   return true;

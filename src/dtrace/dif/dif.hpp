@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <dtmalloc/sys/address_map.hpp>
 #include <dtmalloc/sys/error.hpp>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,13 @@ std::string_view subroutine_name(std::uint32_t subroutine);
 inline constexpr unsigned kDifRegisters = 8;       // r0 is 0
 inline constexpr unsigned kDifTupleRegisters = 8;  // arguments of a subroutine
 
+// Simulated addresses of what belongs to the consumer, not to the kernel.
+inline constexpr std::uint64_t kScratchBase = 0xffffffe000000000;
+inline constexpr std::uint64_t kStringTableBase = 0xffffffe100000000;
+inline constexpr std::uint64_t kVariableBase = 0xffffffe200000000;
+inline constexpr std::uint64_t kLocalBase = 0xffffffe280000000;
+inline constexpr std::uint64_t kConsumerEnd = 0xffffffe300000000;
+
 // How a value is kept and recorded.
 struct ValueDesc {
   TypeId type = kNoType;
@@ -113,6 +121,8 @@ struct DifObject {
   std::vector<std::uint32_t> text;
   std::vector<std::uint64_t> ints;  // setx
   std::string strings;              // sets: offsets into it; starts with a NUL
+  // Where the table is seen: it has the address to itself, so a pointer into it outlives a run.
+  std::uint64_t strings_address = kStringTableBase;
   ValueDesc result;
 };
 
@@ -125,6 +135,31 @@ struct VariableDesc {
   ValueDesc value;
 };
 
+// The variables of a consumer in the order of their definition; found by id in constant time.
+class VariableList {
+ public:
+  VariableList() = default;
+  VariableList(std::initializer_list<VariableDesc> list) {
+    for (const VariableDesc& variable : list) push_back(variable);
+  }
+  void push_back(VariableDesc variable);  // ids of a scope ascend by one from kVarUser
+  void resize(std::size_t size);          // only shrinks
+  const VariableDesc* find(Scope scope, std::uint32_t id) const {
+    const auto& positions = positions_[static_cast<std::size_t>(scope)];
+    const std::size_t at = id - kVarUser;
+    return id < kVarUser || at >= positions.size() ? nullptr : &list_[positions[at]];
+  }
+  std::size_t size() const { return list_.size(); }
+  bool empty() const { return list_.empty(); }
+  const VariableDesc& operator[](std::size_t i) const { return list_[i]; }
+  auto begin() const { return list_.begin(); }
+  auto end() const { return list_.end(); }
+
+ private:
+  std::vector<VariableDesc> list_;
+  std::vector<std::uint32_t> positions_[2];  // by scope and id
+};
+
 class VerifiedDif {
  public:
   const DifObject& object() const { return object_; }
@@ -132,14 +167,13 @@ class VerifiedDif {
   const std::vector<std::uint32_t>& code() const { return code_; }
 
  private:
-  friend Result<VerifiedDif, std::string> verify(DifObject, const std::vector<VariableDesc>&);
+  friend Result<VerifiedDif, std::string> verify(DifObject, const VariableList&);
   VerifiedDif(DifObject object, std::vector<std::uint32_t> code)
       : object_(std::move(object)), code_(std::move(code)) {}
   DifObject object_;
   std::vector<std::uint32_t> code_;
 };
-Result<VerifiedDif, std::string> verify(DifObject object,
-                                        const std::vector<VariableDesc>& variables);
+Result<VerifiedDif, std::string> verify(DifObject object, const VariableList& variables);
 
 enum class Fault : std::uint16_t {
   none = 0xffff,
@@ -157,12 +191,6 @@ enum class Fault : std::uint16_t {
 };
 std::string_view fault_text(Fault fault);  // "invalid address"
 
-// Simulated addresses of what belongs to the consumer, not to the kernel.
-inline constexpr std::uint64_t kScratchBase = 0xffffffe000000000;
-inline constexpr std::uint64_t kStringTableBase = 0xffffffe100000000;
-inline constexpr std::uint64_t kVariableBase = 0xffffffe200000000;
-inline constexpr std::uint64_t kLocalBase = 0xffffffe280000000;
-
 // What one run of an object sees. Built once per CPU and consumer, reset per clause.
 struct DifState {
   void* owner = nullptr;
@@ -175,13 +203,21 @@ struct DifState {
   std::uint32_t strsize = 256;
   // User-defined scalars by id - kVarUser: the register's 64 bits. For strings: 0 is NULL, else the
   // bytes in `*_bytes` at (id - kVarUser) * strsize, seen at kVariableBase and kLocalBase.
+  // `globals` and `shared_bytes` are shared by the CPUs and accessed as relaxed atomics only;
+  // `global_bytes` is this CPU's view of `shared_bytes`, renewed when a string is loaded and
+  // published when it is stored. A text that two CPUs store at once may come out as a mixture.
   std::uint64_t* globals = nullptr;
+  std::byte* shared_bytes = nullptr;  // null: `global_bytes` is shared with nobody
   std::byte* global_bytes = nullptr;
   std::size_t global_count = 0;
   std::uint64_t* locals = nullptr;
   std::byte* local_bytes = nullptr;
   std::size_t local_count = 0;
-  const DifObject* object = nullptr;  // set by run(): whose string table is at kStringTableBase
+  // The string tables of all objects, seen at kStringTableBase (ProgramSpace::strings). Null: an
+  // object sees its own table only.
+  const char* strings = nullptr;
+  std::size_t strings_size = 0;
+  const DifObject* object = nullptr;  // set by run()
   Fault fault = Fault::none;
   std::uint64_t fault_address = 0;
   std::int32_t fault_offset = -1;  // bytes into the object's text
@@ -192,6 +228,14 @@ struct DifState {
 std::uint64_t run(const VerifiedDif& dif, DifState& state);
 // Readable bytes at a simulated address in this state: scratch, string table, variables, kernel.
 std::size_t readable_from(const DifState& state, std::uint64_t address, const void** host);
+// A text of at most strsize - 1 bytes, copied to scratch: its simulated address. 0 with the fault
+// set when strsize bytes of scratch are not left.
+std::uint64_t text_to_scratch(DifState& state, std::string_view text);
+// Copies bytes that readable_from() found at `host`, as D sees them. An aligned word of kernel
+// memory that holds a host address inside a registered range comes out as the simulated address,
+// whatever type D reads it with, so that no value differs from run to run.
+void copy_readable(const DifState& state, std::uint64_t address, const void* host, std::byte* to,
+                   std::size_t size);
 
 std::string disassemble(const DifObject& object);  // as dtrace -S prints it
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Runs verified objects: threaded code, one jump per instruction.
 // Counterpart:  dtrace_dif_emulate
-// Locking:      none; a state belongs to one CPU's critical section
+// Locking:      none; a state belongs to one CPU's critical section, but for the global variables
+//               (DifState::globals)
 // Invariants:   what verify() proves. Memory is read only where readable_from() allows and written
 //               only in scratch and variables. Never allocates, never throws.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "dtrace/dif/dif_int.hpp"
@@ -37,12 +39,52 @@ std::byte* writable_at(DifState& state, std::uint64_t address, std::uint64_t siz
   return static_cast<std::byte*>(const_cast<void*>(host));
 }
 
+std::uint64_t load_shared(std::uint64_t* word) {
+  return std::atomic_ref(*word).load(std::memory_order_relaxed);
+}
+void store_shared(std::uint64_t* word, std::uint64_t value) {
+  std::atomic_ref(*word).store(value, std::memory_order_relaxed);
+}
+
+// This CPU's view of a global string becomes what the CPUs share.
+void fetch_string(DifState& state, std::size_t at) {
+  if (state.shared_bytes == nullptr) return;
+  std::byte* shared = state.shared_bytes + at;
+  std::byte* view = state.global_bytes + at;
+  for (std::uint32_t i = 0; i < state.strsize; ++i) {
+    view[i] = std::atomic_ref(shared[i]).load(std::memory_order_relaxed);
+    if (view[i] == std::byte{0}) break;
+  }
+}
+
+// What was written at `to` is shared, if it is in this CPU's view of the global strings.
+void publish(DifState& state, const std::byte* to, std::size_t size) {
+  const std::size_t room = state.global_count * state.strsize;
+  if (state.shared_bytes == nullptr || to < state.global_bytes || to >= state.global_bytes + room) {
+    return;
+  }
+  std::byte* shared = state.shared_bytes + (to - state.global_bytes);
+  for (std::size_t i = 0; i < size; ++i) {
+    std::atomic_ref(shared[i]).store(to[i], std::memory_order_relaxed);
+  }
+}
+
+bool is_kernel(std::uint64_t address) { return address < kScratchBase || address >= kConsumerEnd; }
+
+// A word of kernel memory as D sees it.
+std::uint64_t shown_word(const AddressMap& addresses, std::uint64_t word) {
+  constexpr std::uint64_t kLowest = 0x10000;  // no process has memory below
+  if (word < kLowest) return word;
+  const std::uint64_t simulated = addresses.to_simulated(reinterpret_cast<const void*>(word));
+  return simulated == AddressMap::kNoAddress ? word : simulated;
+}
+
 template <typename T>
 bool load(DifState& state, std::uint64_t address, std::uint64_t* value) {
   const std::byte* bytes = bytes_at(state, address, sizeof(T));
   if (bytes == nullptr) return false;
   T raw;
-  std::memcpy(&raw, bytes, sizeof raw);
+  copy_readable(state, address, bytes, reinterpret_cast<std::byte*>(&raw), sizeof raw);
   *value = static_cast<std::uint64_t>(static_cast<std::int64_t>(raw));
   if constexpr (!std::is_signed_v<T>) *value = raw;
   return true;
@@ -55,20 +97,33 @@ bool store(DifState& state, std::uint64_t address, std::uint64_t value) {
   if (bytes == nullptr) return false;
   const T raw = static_cast<T>(value);
   std::memcpy(bytes, &raw, sizeof raw);
+  publish(state, bytes, sizeof raw);
+  return true;
+}
+
+// A kernel pointer; one that is not in a registered range has no address.
+bool load_pointer(DifState& state, std::uint64_t address, std::uint64_t* value) {
+  const std::byte* bytes = bytes_at(state, address, sizeof *value);
+  if (bytes == nullptr) return false;
+  std::memcpy(value, bytes, sizeof *value);
+  if (is_kernel(address) && state.addresses != nullptr) {
+    *value = state.addresses->to_simulated(reinterpret_cast<const void*>(*value));
+  }
   return true;
 }
 
 // NULL stays NULL; else the text is copied, NUL included when it fits.
 bool store_string(DifState& state, std::uint64_t value, std::uint64_t* variable, std::byte* bytes) {
   if (value == 0) {
-    *variable = 0;
+    store_shared(variable, 0);
     return true;
   }
   std::string_view text;
   if (!string_at(state, value, &text)) return false;
   std::memmove(bytes, text.data(), text.size());
   if (text.size() < state.strsize) bytes[text.size()] = std::byte{0};
-  *variable = 1;
+  publish(state, bytes, std::min<std::size_t>(text.size() + 1, state.strsize));
+  store_shared(variable, 1);
   return true;
 }
 
@@ -84,10 +139,15 @@ std::size_t readable_from(const DifState& state, std::uint64_t address, const vo
             within(address, kScratchBase, state.scratch, state.scratch_used, host)) {
       return room;
     }
-    if (state.object != nullptr) {
-      const std::string& strings = state.object->strings;
+    if (state.strings != nullptr) {
       if (const std::size_t room =
-              within(address, kStringTableBase, strings.data(), strings.size(), host)) {
+              within(address, kStringTableBase, state.strings, state.strings_size, host)) {
+        return room;
+      }
+    } else if (state.object != nullptr) {
+      const std::string& strings = state.object->strings;
+      if (const std::size_t room = within(address, state.object->strings_address, strings.data(),
+                                          strings.size(), host)) {
         return room;
       }
     }
@@ -101,6 +161,32 @@ std::size_t readable_from(const DifState& state, std::uint64_t address, const vo
     }
   }
   return state.addresses == nullptr ? 0 : state.addresses->readable_from(address, host);
+}
+
+void copy_readable(const DifState& state, std::uint64_t address, const void* host, std::byte* to,
+                   std::size_t size) {
+  const auto* from = static_cast<const std::byte*>(host);
+  if (!is_kernel(address) || state.addresses == nullptr) {
+    std::memmove(to, from, size);
+    return;
+  }
+  std::memcpy(to, from, size);
+  const AddressMap& addresses = *state.addresses;
+  const auto length = static_cast<std::ptrdiff_t>(size);
+  auto at = -static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(from) % 8);
+  for (; at < length; at += 8) {
+    const bool whole = at >= 0 && at + 8 <= length;
+    const std::uint64_t start = address + static_cast<std::uint64_t>(at);
+    if (!whole && addresses.to_host(start, 8) != from + at) continue;  // no such word
+    std::uint64_t word = 0;
+    std::memcpy(&word, from + at, 8);
+    const std::uint64_t shown = shown_word(addresses, word);
+    if (shown == word) continue;
+    const std::ptrdiff_t first = std::max<std::ptrdiff_t>(at, 0);
+    const std::ptrdiff_t last = std::min(at + 8, length);
+    std::memcpy(to + first, reinterpret_cast<const std::byte*>(&shown) + (first - at),
+                static_cast<std::size_t>(last - first));
+  }
 }
 
 const std::byte* bytes_at(DifState& state, std::uint64_t address, std::size_t size) {
@@ -290,16 +376,17 @@ op_lduw:
   if (!load<std::uint32_t>(state, R1, &RD)) goto fault;
   NEXT;
 op_ldx:
-  if (!load<std::uint64_t>(state, R1, &RD)) goto fault;
-  if (word.r2() != 0 && state.addresses != nullptr) {
-    RD = state.addresses->to_simulated(reinterpret_cast<const void*>(RD));
+  if (word.r2() != 0) {
+    if (!load_pointer(state, R1, &RD)) goto fault;
+  } else if (!load<std::uint64_t>(state, R1, &RD)) {
+    goto fault;
   }
   NEXT;
 op_setx:
   RD = dif.object().ints[word.index()];
   NEXT;
 op_sets:
-  RD = kStringTableBase + word.index();
+  RD = dif.object().strings_address + word.index();
   NEXT;
 op_ldga:
   RD = state.variable(state, word.r1(), R2);
@@ -310,10 +397,10 @@ op_ldb:
   if (state.fault != Fault::none) goto fault;
   NEXT;
 op_ldgs:
-  RD = state.globals[word.index() - kVarUser];
+  RD = load_shared(&state.globals[word.index() - kVarUser]);
   NEXT;
 op_stgs:
-  state.globals[word.index() - kVarUser] = RD;
+  store_shared(&state.globals[word.index() - kVarUser], RD);
   NEXT;
 op_ldls:
   RD = state.locals[word.index() - kVarUser];
@@ -323,7 +410,11 @@ op_stls:
   NEXT;
 op_ldgss : {
   const std::uint64_t at = word.index() - kVarUser;
-  RD = state.globals[at] == 0 ? 0 : kVariableBase + at * state.strsize;
+  RD = 0;
+  if (load_shared(&state.globals[at]) != 0) {
+    fetch_string(state, at * state.strsize);
+    RD = kVariableBase + at * state.strsize;
+  }
   NEXT;
 }
 op_ldlss : {
@@ -375,7 +466,8 @@ op_copys : {
     if (to == nullptr) goto fault;
     const std::byte* from = bytes_at(state, R1, size);
     if (from == nullptr) goto fault;
-    std::memmove(to, from, size);
+    copy_readable(state, R1, from, to, size);
+    publish(state, to, size);
   }
   NEXT;
 }

@@ -102,8 +102,9 @@ struct Program {
 struct ProgramSpace {
   TypeTable* types = nullptr;
   std::vector<AggregationDesc> aggregations;  // id = index + 1
-  std::vector<VariableDesc> variables;
-  std::uint32_t globals = 0, locals = 0;  // numbers of ids given out
+  VariableList variables;
+  std::uint32_t globals = 0, locals = 0;       // numbers of ids given out
+  std::string strings = std::string(1, '\0');  // string tables, one after the other: DifState
 };
 
 }  // namespace dtmalloc::dtrace

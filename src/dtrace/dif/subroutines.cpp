@@ -31,14 +31,6 @@ std::uint64_t take_result(DifState& state, std::byte* start, std::size_t length)
   state.scratch_used = static_cast<std::size_t>(start - state.scratch) + length + 1;
   return kScratchBase + static_cast<std::uint64_t>(start - state.scratch);
 }
-std::uint64_t copy_result(DifState& state, std::string_view text) {
-  std::byte* room = result_room(state);
-  if (room == nullptr) return 0;
-  const std::size_t length = std::min<std::size_t>(text.size(), state.strsize - 1);
-  std::copy_n(text.data(), length, reinterpret_cast<char*>(room));
-  return take_result(state, room, length);
-}
-
 std::uint64_t strjoin(DifState& state, std::string_view a, std::string_view b) {
   std::byte* room = result_room(state);
   if (room == nullptr) return 0;
@@ -66,10 +58,10 @@ std::uint64_t substr(DifState& state, std::string_view text, std::int64_t index,
       index = 0;
     }
   }
-  if (index < 0 || index >= length) return copy_result(state, {});
+  if (index < 0 || index >= length) return text_to_scratch(state, {});
   if (remaining < 0) remaining += length - index;
-  if (remaining <= 0) return copy_result(state, {});
-  return copy_result(
+  if (remaining <= 0) return text_to_scratch(state, {});
+  return text_to_scratch(
       state, text.substr(static_cast<std::size_t>(index), static_cast<std::size_t>(remaining)));
 }
 
@@ -160,7 +152,7 @@ std::string_view dir_name(std::string_view path) {
 }
 
 std::uint64_t change_case(DifState& state, std::string_view text, char first, char last) {
-  const std::uint64_t address = copy_result(state, text);
+  const std::uint64_t address = text_to_scratch(state, text);
   if (address == 0) return 0;
   auto* bytes = reinterpret_cast<char*>(state.scratch + (address - kScratchBase));
   for (; *bytes != '\0'; ++bytes) {
@@ -179,6 +171,14 @@ std::uint64_t next_random(DifState& state) {
 }
 
 }  // namespace
+
+std::uint64_t text_to_scratch(DifState& state, std::string_view text) {
+  std::byte* room = result_room(state);
+  if (room == nullptr) return 0;
+  const std::size_t length = std::min<std::size_t>(text.size(), state.strsize - 1);
+  std::copy_n(text.data(), length, reinterpret_cast<char*>(room));
+  return take_result(state, room, length);
+}
 
 std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
                               const std::uint64_t* arguments, unsigned count) {
@@ -215,9 +215,9 @@ std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
     case kSubrTolower:
       return change_case(state, text, 'A', 'Z');
     case kSubrBasename:
-      return copy_result(state, base_name(text));
+      return text_to_scratch(state, base_name(text));
     case kSubrDirname:
-      return copy_result(state, dir_name(text));
+      return text_to_scratch(state, dir_name(text));
     case kSubrSubstr:
       return substr(state, text, clamp(argument(1)), clamp(argument(2, state.strsize)));
     case kSubrStrchr:

@@ -232,6 +232,14 @@ TypeId TypeTable::add_struct(std::string_view tag, std::uint64_t size,
   return id;
 }
 
+TypeId TypeTable::promote(TypeId a, TypeId b) const {
+  const auto rank = [this](TypeId id) {
+    const Type& type = types_[resolve(id)];
+    return type.size * 8 + (type.is_signed ? 0 : 1);
+  };
+  return rank(a) >= rank(b) ? a : b;
+}
+
 const Member* TypeTable::member(TypeId struct_type, std::string_view name) const {
   for (const Member& member : types_[resolve(struct_type)].members) {
     if (member.name == name) return &member;

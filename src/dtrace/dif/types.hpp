@@ -70,6 +70,9 @@ class TypeTable {
   TypeId forward_struct(std::string_view tag);  // declared, size 0, members added by add_struct
   void add_typedef(std::string_view name, TypeId target);
   const Member* member(TypeId struct_type, std::string_view name) const;
+  // Of two integer types, the one of arithmetic between them (spec/dtrace.md 10): the wider, or the
+  // unsigned one of equals.
+  TypeId promote(TypeId a, TypeId b) const;
 
   TypeId void_type, char_type, int_type, uint_type, long_type, ulong_type, longlong_type,
       ulonglong_type, int64_type, uint64_type, string_type;

@@ -12,7 +12,7 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const DifObject& object, const std::vector<VariableDesc>& variables)
+  Verifier(const DifObject& object, const VariableList& variables)
       : object_(object), variables_(variables) {}
 
   std::string run() {
@@ -62,18 +62,6 @@ class Verifier {
 
   void rewrite(unsigned op) { code_.back() = (code_.back() & 0xffffff) | op << 24; }
 
-  const VariableDesc* variable(Scope scope, std::uint32_t id) const {
-    const std::size_t guess = id - kVarUser;
-    if (guess < variables_.size() && variables_[guess].id == id &&
-        variables_[guess].scope == scope) {
-      return &variables_[guess];
-    }
-    for (const VariableDesc& variable : variables_) {
-      if (variable.id == id && variable.scope == scope) return &variable;
-    }
-    return nullptr;
-  }
-
   std::string variable_access(DifWord word) {
     const auto op = static_cast<DifOp>(word.op());
     const bool stores = op == DifOp::stgs || op == DifOp::stls;
@@ -89,7 +77,7 @@ class Verifier {
       rewrite(kOpLoadBuiltin);
       return {};
     }
-    const VariableDesc* found = variable(scope, id);
+    const VariableDesc* found = variables_.find(scope, id);
     if (found == nullptr) return fmt::format("variable {:#x} does not exist", id);
     if (found->value.is_string) {
       rewrite(scope == Scope::global ? stores ? kOpStoreGlobalString : kOpLoadGlobalString
@@ -167,14 +155,26 @@ class Verifier {
   }
 
   const DifObject& object_;
-  const std::vector<VariableDesc>& variables_;
+  const VariableList& variables_;
   std::vector<std::uint32_t> code_;
 };
 
 }  // namespace
 
-Result<VerifiedDif, std::string> verify(DifObject object,
-                                        const std::vector<VariableDesc>& variables) {
+void VariableList::push_back(VariableDesc variable) {
+  auto& positions = positions_[static_cast<std::size_t>(variable.scope)];
+  DTM_CHECK(variable.id == kVarUser + positions.size(), "a gap between the ids of variables");
+  positions.push_back(static_cast<std::uint32_t>(list_.size()));
+  list_.push_back(std::move(variable));
+}
+
+void VariableList::resize(std::size_t size) {
+  for (; list_.size() > size; list_.pop_back()) {
+    positions_[static_cast<std::size_t>(list_.back().scope)].pop_back();
+  }
+}
+
+Result<VerifiedDif, std::string> verify(DifObject object, const VariableList& variables) {
   Verifier verifier(object, variables);
   if (std::string text = verifier.run(); !text.empty()) return text;
   return VerifiedDif(std::move(object), verifier.take_code());

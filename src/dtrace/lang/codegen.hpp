@@ -64,7 +64,9 @@ class Generator {
   unsigned unary(const Node& node);
   // ++ and --: the value before (postfix) or after.
   unsigned step(const Node& node, bool before);
-  bool promoted_signed(const Node& left, const Node& right) const;
+  bool promoted_signed(const Node& left, const Node& right) const {
+    return type(types_.promote(left.type, right.type)).is_signed;
+  }
   void arithmetic(Op op, const Node& left, const Node& right, unsigned l, unsigned r);
   unsigned sum(const Node& node);
   unsigned compare(const Node& node);

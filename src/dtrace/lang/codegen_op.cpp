@@ -70,13 +70,6 @@ unsigned Generator::step(const Node& node, bool before) {
   return reg;
 }
 
-bool Generator::promoted_signed(const Node& left, const Node& right) const {
-  const auto rank = [](const Type& t) { return t.size * 8 + (t.is_signed ? 0 : 1); };
-  const Type& l = type(left);
-  const Type& r = type(right);
-  return rank(l) >= rank(r) ? l.is_signed : r.is_signed;
-}
-
 void Generator::arithmetic(Op op, const Node& left, const Node& right, unsigned l, unsigned r) {
   DifOp code = DifOp::add;
   switch (op) {

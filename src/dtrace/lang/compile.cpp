@@ -12,7 +12,14 @@ namespace {
 class Compiler {
  public:
   Compiler(const CompileInput& input, Catalog& catalog, ProgramSpace& space)
-      : input_(input), catalog_(catalog), space_(space), source_(input), symbols_(space) {}
+      : input_(input), catalog_(catalog), space_(space), source_(input_), symbols_(space) {
+    if (!input.set_option || !input.settings) return;
+    input_.set_option = [this, &input](std::string_view name, std::string_view value) {
+      std::string refusal = input.set_option(name, value);
+      if (refusal.empty()) static_cast<CompileSettings&>(input_) = input.settings();
+      return refusal;
+    };
+  }
 
   CompileOutput run() {
     Lexer lexer(input_, source_, *space_.types);
@@ -127,7 +134,7 @@ class Compiler {
     }
   }
 
-  const CompileInput& input_;
+  CompileInput input_;  // its settings change with every #pragma D option
   Catalog& catalog_;
   ProgramSpace& space_;
   SourceText source_;
@@ -143,6 +150,7 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
   const std::size_t variables = space.variables.size();
   const std::uint32_t globals = space.globals;
   const std::uint32_t locals = space.locals;
+  const std::size_t strings = space.strings.size();
   try {
     return Compiler(input, catalog, space).run();
   } catch (CompileError& error) {
@@ -150,6 +158,7 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
     space.variables.resize(variables);
     space.globals = globals;
     space.locals = locals;
+    space.strings.resize(strings);
     return std::move(error.diagnostic);
   }
 }

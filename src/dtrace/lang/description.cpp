@@ -24,6 +24,20 @@ Diagnostic refused(std::string_view text, std::string message) {
 constexpr std::array<std::string_view, 4> kContexts = {"providers", "modules", "functions",
                                                        "probe names"};
 
+// How deep matching a field recurses: once per group of '*' that more follows.
+std::size_t glob_depth(std::string_view field) {
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    if (field[i] == '\\') {
+      ++i;
+    } else if (field[i] == '*' && i + 1 < field.size() && field[i + 1] != '*') {
+      ++depth;
+    }
+  }
+  return depth;
+}
+constexpr std::size_t kMaxGlobDepth = 8;
+
 }  // namespace
 
 Result<ProbeDescription> parse_description(std::string_view text, SpecContext context) {
@@ -58,6 +72,12 @@ Result<ProbeDescription> parse_description(std::string_view text, SpecContext co
     }
     const std::size_t colon = rest.rfind(':');
     *fields[field] = rest.substr(colon == std::string_view::npos ? 0 : colon + 1);
+    if (glob_depth(*fields[field]) > kMaxGlobDepth) {
+      return refused(text,
+                     fmt::format("invalid probe description \"{}\": Probe description has too "
+                                 "many globbing characters",
+                                 text));
+    }
     if (colon == std::string_view::npos) return description;
     rest = rest.substr(0, colon);
   }

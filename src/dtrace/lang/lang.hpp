@@ -16,15 +16,19 @@ namespace dtmalloc::dtrace {
 
 enum class SpecContext : std::uint8_t { provider, module, function, name };
 
-struct CompileInput {
-  std::string text;
-  std::string file;  // empty: a command-line string
-  SpecContext context = SpecContext::name;
+// The options that the compiler itself obeys.
+struct CompileSettings {
   bool allow_zero_matches = false;  // -Z
   bool allow_empty = false;         // -x empty
   bool argref = false;              // -x argref
   bool defaultargs = false;         // -x defaultargs
   std::uint32_t strsize = 256;
+};
+
+struct CompileInput : CompileSettings {
+  std::string text;
+  std::string file;  // empty: a command-line string
+  SpecContext context = SpecContext::name;
   std::vector<std::string> arguments;  // $0 $1 ...
   // $pid, $uid ...: those that have no value here are D_MACRO_UNDEF.
   std::vector<std::pair<std::string, std::int64_t>> macros;
@@ -32,6 +36,9 @@ struct CompileInput {
   // #pragma D option name[=value]; the text of the error if it is refused, or empty. Without a '='
   // value.data() is null.
   std::function<std::string(std::string_view, std::string_view)> set_option;
+  // What the settings are once set_option has accepted one: it holds from there on. Null: they
+  // stay.
+  std::function<CompileSettings()> settings;
 };
 
 struct CompileOutput {

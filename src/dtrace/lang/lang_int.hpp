@@ -12,7 +12,7 @@
 
 namespace dtmalloc::dtrace {
 
-// ---- 1. lexer.cpp, lex_number.cpp, pragma.cpp: characters -> tokens
+// ---- 1. lexer.cpp, lex_literal.cpp, pragma.cpp: characters -> tokens
 // Knows by itself where descriptions, predicates and statements are, as flex start conditions do.
 class Lexer {
  public:
@@ -98,6 +98,9 @@ struct BuiltinVariable {
   std::string_view type;
 };
 const BuiltinVariable* find_builtin(std::string_view name);
+inline bool is_builtin_array(std::string_view name) {
+  return name == "args" || name == "uregs" || name == "regs";
+}
 std::vector<std::string> all_names(const ProgramSpace& space);  // for "did you mean"
 
 class Sema {
@@ -178,9 +181,10 @@ class Sema {
   bool is_void_pointer(const Node& node) const;
   bool pointers_agree(const Node& a, const Node& b) const;
   bool argument_fits(const Node& to, const Node& from) const;
-  TypeId promote(TypeId a, TypeId b) const;
+  TypeId promote(TypeId a, TypeId b) const { return types_.promote(a, b); }
   TypeId pointee(const Node& node) const;
   std::uint64_t cut(std::uint64_t value, TypeId from, TypeId to) const;
+  std::uint64_t cast_constant(std::uint64_t value, TypeId from, TypeId to) const;
   [[noreturn]] void fail(std::string_view tag, const Node& node, std::string message) const {
     source_.fail(tag, node.place, std::move(message));
   }

@@ -3,6 +3,7 @@
 // Counterpart:  dt_grammar.y
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -380,6 +381,7 @@ TypeId Parser::type_name() {
   }
   if (token_.kind == Tok::lparen) unsupported(token_.place, "function types are");
   std::vector<std::uint64_t> dimensions;
+  const Place place = token_.place;
   while (token_.kind == Tok::lbracket) {
     advance();
     if (token_.kind != Tok::integer || token_.value == 0) {
@@ -394,7 +396,12 @@ TypeId Parser::type_name() {
     advance();
     expect(Tok::rbracket);
   }
+  std::uint64_t size = std::max<std::uint64_t>(types_[types_.resolve(type)].size, 1);
   for (; !dimensions.empty(); dimensions.pop_back()) {
+    if (dimensions.back() > std::numeric_limits<std::int64_t>::max() / size) {
+      source_.fail("D_DECL_ARRBIG", place, "array dimension too big");
+    }
+    size *= dimensions.back();
     type = types_.array_of(type, static_cast<std::uint32_t>(dimensions.back()));
   }
   return type;

@@ -73,8 +73,15 @@ void Parser::clause() {
                                                                 : "declarations are");
       }
     }
+    const Place place = token_.place;
+    const bool number = token_.kind == Tok::integer;
     clause.descriptions.push_back(description());
     advance();
+    // A description has no blanks: what touches an identifier belongs to it and fits nowhere.
+    if (number && token_.kind == Tok::description &&
+        token_.place.offset == place.offset + place.length) {
+      syntax_error();
+    }
     if (token_.kind != Tok::op || token_.op != Op::comma) break;
     advance();
   }

@@ -61,14 +61,6 @@ bool Sema::argument_fits(const Node& to, const Node& from) const {
          types_.resolve(to.type) == types_.resolve(from.type);
 }
 
-TypeId Sema::promote(TypeId a, TypeId b) const {
-  const auto rank = [this](TypeId id) {
-    const Type& type = types_[types_.resolve(id)];
-    return type.size * 8 + (type.is_signed ? 0 : 1);
-  };
-  return rank(a) >= rank(b) ? a : b;
-}
-
 std::string Sema::type_name(const Node& node) const {
   if (is_dynamic(node)) return "aggregation";
   return types_[node.type].name;
@@ -114,6 +106,19 @@ std::uint64_t Sema::cut(std::uint64_t value, TypeId from, TypeId to) const {
   if (target.size >= 8 || target.size > source.size || target.size == 0) return value;
   if (target.size == source.size && target.is_signed) return value;
   return value & ((std::uint64_t{1} << target.size * 8) - 1);
+}
+
+// A cast also widens: a signed type's bits are extended by their sign up to the new width, beyond
+// which a constant is zero-extended. Assignments do not widen: nothing is truncated by them.
+std::uint64_t Sema::cast_constant(std::uint64_t value, TypeId from, TypeId to) const {
+  const Type& source = types_[types_.resolve(from)];
+  const Type& target = types_[types_.resolve(to)];
+  if (target.size <= source.size || source.size == 0 || !source.is_signed) {
+    return cut(value, from, to);
+  }
+  const std::uint64_t above = 64 - source.size * 8;
+  value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << above) >> above);
+  return target.size >= 8 ? value : value & ((std::uint64_t{1} << target.size * 8) - 1);
 }
 
 void Sema::set_constant(Node& node, TypeId type, std::uint64_t value) {
@@ -371,18 +376,20 @@ void Sema::index(Node& node) {
   if (named && (array.text == "uregs" || array.text == "regs")) {
     unsupported(array.place, array.text + "[ ] is");
   }
+  const bool local = array.kind == NodeKind::local;
+  const auto local_array = [&] {
+    fail("D_ARR_LOCAL", node,
+         fmt::format("local variables may not be used as associative arrays: {}", array.text));
+  };
+  if (local && find_variable(Scope::local, array.text) == nullptr) local_array();
   expression(array);
-  const bool variable = named || array.kind == NodeKind::local;
   if (is_dynamic(array)) {
     fail("D_OP_DYN", node, "operator [ operands cannot be of dynamic type");
   }
   const bool usable = is_pointer(array) || is_string(array);
   if (!usable || node.children.size() != 2) {
-    if (array.kind == NodeKind::local) {
-      fail("D_ARR_LOCAL", node,
-           fmt::format("local variables may not be used as associative arrays: {}", array.text));
-    }
-    if (variable) {
+    if (local) local_array();
+    if (named) {
       fail("D_ARR_BADREF", node,
            fmt::format("cannot access {} as an associative array", array.text));
     }
@@ -452,7 +459,7 @@ void Sema::cast(Node& node) {
   node.writes_target = to.kind == TypeKind::pointer;
   // A cast to a pointer is no constant: dereferencing one faults where the real code does.
   if (operand.constant && (to.kind == TypeKind::integer || to.kind == TypeKind::enum_)) {
-    set_constant(node, node.declared, cut(operand.value, operand.type, node.declared));
+    set_constant(node, node.declared, cast_constant(operand.value, operand.type, node.declared));
   }
 }
 

@@ -13,8 +13,13 @@ Value Sema::value(Node& node) {
 }
 
 Value Sema::value_as(Node& node, const ValueDesc& desc) {
-  Result<VerifiedDif, std::string> verified =
-      verify(generate(source_, types_, node, desc), space_.variables);
+  DifObject object = generate(source_, types_, node, desc);
+  // A table of its own for every object, as in the kernel; "" needs none: the first is empty.
+  if (object.strings.size() > 1) {
+    object.strings_address = kStringTableBase + space_.strings.size();
+    space_.strings += object.strings;
+  }
+  Result<VerifiedDif, std::string> verified = verify(std::move(object), space_.variables);
   DTM_CHECK(verified, verified.error().c_str());
   return {std::move(*verified), desc};
 }

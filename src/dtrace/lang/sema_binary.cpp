@@ -202,8 +202,9 @@ bool Sema::define_variable(Node& node, TypeId type) {
   if (!local && node.kind != NodeKind::identifier) return false;
   const Scope scope = local ? Scope::local : Scope::global;
   if (find_variable(scope, node.text) != nullptr) return false;
-  if (!local && (find_builtin(node.text) != nullptr || find_function(node.text) != nullptr ||
-                 node.text == "NULL" || node.text.starts_with("DTRACEFLT_"))) {
+  if (!local &&
+      (find_builtin(node.text) != nullptr || find_function(node.text) != nullptr ||
+       is_builtin_array(node.text) || node.text == "NULL" || node.text.starts_with("DTRACEFLT_"))) {
     return false;
   }
   const Type& resolved = types_[types_.resolve(type)];

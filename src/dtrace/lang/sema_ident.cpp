@@ -77,7 +77,7 @@ void Sema::identifier(Node& node) {
     node.lvalue = node.writable = true;
     return;
   }
-  if (node.text == "args" || node.text == "uregs" || node.text == "regs") {
+  if (is_builtin_array(node.text)) {
     fail("D_IDENT_BADREF", node,
          fmt::format("array '{}' may not be referenced as scalar", node.text));
   }
@@ -189,7 +189,7 @@ void Sema::call(Node& node) {
   }
   const FunctionInfo* info = find_function(designator.text);
   if (info == nullptr) {
-    const bool array = designator.text == "args" || designator.text == "uregs";
+    const bool array = is_builtin_array(designator.text);
     if (array || find_builtin(designator.text) != nullptr ||
         find_variable(Scope::global, designator.text) != nullptr) {
       fail("D_FUNC_IDKIND", designator,
