@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <dtmalloc/dtrace/session.hpp>
 #include <dtmalloc/kernel.hpp>
@@ -149,6 +150,64 @@ TEST(DSession, NoHostAddressReachesAProgram) {
       "trace(((unsigned long *)args[0])[2] == (unsigned long)args[0]->ks_shortdesc); "
       "trace(*((unsigned char *)args[0] + 23)); }");
   EXPECT_EQ(shortdesc, "11255\n");
+}
+
+// REQ: DLANG-35
+TEST(DSession, CurthreadIsTheAddressOfAThread) {
+  EXPECT_EQ(output("BEGIN { this->t = curthread; trace(this->t == curthread); "
+                   "trace((unsigned long)curthread >= 0xfffff80000000000); }"),
+            "11\n");
+  Machine machine;
+  EXPECT_EQ(machine.start("BEGIN { trace(*(long *)curthread); }"), "");
+  EXPECT_NE(machine.err.find("invalid address"), std::string::npos) << machine.err;
+}
+
+// REQ: DLANG-36
+TEST(DSession, ManyClausesWithManyVariablesCompileInLinearTime) {
+  std::string text;
+  constexpr int kClauses = 10000;
+  for (int i = 0; i < kClauses; ++i) {
+    const std::string n = std::to_string(i);
+    text += "BEGIN { this->l" + n + " = " + n + "; g" + n + " = this->l" + n + "; }\n";
+  }
+  ProgramSource source;
+  source.text = text;
+  Machine machine;
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_TRUE(machine.session->compile(source));
+  // A scan of the variables for each use would take minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
+}
+
+// Two CPUs store and load one string and one number; for ThreadSanitizer, too.
+// REQ: DLANG-37
+TEST(DSession, GlobalsAreSharedByCpus) {
+  Machine machine(true);
+  EXPECT_TRUE(machine.session->set_option("quiet"));
+  ASSERT_EQ(machine.start("dtmalloc::aa:malloc { n = arg3; s = n == 128 ? \"aaaa\" : \"bbbb\"; } "
+                          "dtmalloc::aa:free { @[s == \"\" ? 1 : 0] = count(); @k[s] = count(); "
+                          "@n[n] = count(); }"),
+            "");
+  Kernel& kernel = *machine.kernel;
+  const auto work = [&](std::size_t size) {
+    for (int i = 0; i < 2000; ++i) {
+      kernel.free(kernel.malloc(size, machine.type, M_WAITOK), machine.type);
+    }
+  };
+  std::thread other([&] {
+    kernel.cpus().bind(1);
+    work(200);
+    kernel.cpus().unbind();
+  });
+  work(100);
+  other.join();
+  machine.session->stop();
+  EXPECT_EQ(machine.err, "");
+  EXPECT_NE(machine.out.find("4000"), std::string::npos) << machine.out;  // no empty text
+  // The sizes of the zones.
+  for (const char* value : {" 128 ", " 256 "}) {
+    EXPECT_NE(machine.out.find(value), std::string::npos) << machine.out;
+  }
 }
 
 }  // namespace
