@@ -2,21 +2,12 @@
 // What kernel C calls besides malloc(9): panic, printf, KASSERT's switch, critical sections.
 // Counterpart:  include/dtmalloc/compat/sys/systm.h
 #include <cstdarg>
-#include <cstdio>
 #include <dtmalloc/kernel.hpp>
 #include <string>
 
-namespace {
+#include "sys/format.hpp"
 
-std::string format(const char* fmt, va_list args) {
-  va_list copy;
-  va_copy(copy, args);
-  const int length = std::vsnprintf(nullptr, 0, fmt, copy);
-  va_end(copy);
-  std::string text(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-  std::vsnprintf(text.data(), text.size() + 1, fmt, args);
-  return text;
-}
+namespace {
 
 // The machine that kernel code of this thread runs on: an unbound thread gets a CPU of the default
 // kernel, as a malloc() of its own would.
@@ -35,17 +26,19 @@ extern "C" {
 [[noreturn]] void kern_panic(const char* fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  const std::string text = format(fmt, args);
+  dtmalloc::Kernel& kernel = machine();
+  const std::string text = dtmalloc::kernel_vformat(kernel.addresses(), fmt, args);
   va_end(args);
-  machine().cpus().panic(text);
+  kernel.cpus().panic(text);
 }
 
 int kern_printf(const char* fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  const std::string text = format(fmt, args);
+  dtmalloc::Kernel& kernel = machine();
+  const std::string text = dtmalloc::kernel_vformat(kernel.addresses(), fmt, args);
   va_end(args);
-  machine().cpus().console(text);
+  kernel.cpus().console(text);
   return static_cast<int>(text.size());
 }
 

@@ -1,174 +1,264 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Host <-> simulated addresses: sorted, immutable snapshots, replaced as a whole.
+// Host <-> simulated addresses: sorted tables of ranges, and for each range the bytes not readable.
 //
-// Locking:      mutex_ for writers; readers take the current snapshot and no lock. Old snapshots
-//               live as long as the map, so a reader never loses the one it holds.
-// Invariants:   ranges do not overlap, neither on the host nor in the simulated space.
+// Locking:      mutex_ for writers; readers take none. A table is never changed but for its tail,
+// to
+//               which ranges are appended; a full tail makes a new table. Old tables and ranges
+//               live as long as the map, so a reader never loses what it holds. Whether a byte is
+//               readable changes in place.
+// Invariants:   live ranges do not overlap, neither on the host nor in the simulated space.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <dtmalloc/sys/address_map.hpp>
 #include <dtmalloc/sys/error.hpp>
+#include <utility>
 
 namespace dtmalloc {
+namespace {
 
-struct AddressMap::Snapshot {
-  std::vector<Range> by_simulated;
-  std::vector<Range> by_host;
-  std::vector<Range> holes;  // parts of readable ranges that are not, by simulated address
+constexpr std::size_t kTail = 64;      // ranges appended before the table is made anew
+constexpr std::size_t kChunk = 16384;  // bytes of a range that one block of bits covers
+constexpr std::size_t kChunkWords = kChunk / 64;
+constexpr std::uint64_t kSmallest = 0x10000;  // below lies no object of a host
 
-  static const Range* find_host(const std::vector<Range>& ranges, const std::byte* host) {
-    auto next = std::upper_bound(ranges.begin(), ranges.end(), host,
-                                 [](const std::byte* at, const Range& r) { return at < r.host; });
-    if (next == ranges.begin()) return nullptr;
-    const Range& range = *std::prev(next);
-    return static_cast<std::size_t>(host - range.host) < range.size ? &range : nullptr;
+std::uint64_t value_of(const void* host) { return reinterpret_cast<std::uintptr_t>(host); }
+
+// The bytes of one range that cannot be read, a bit each, in blocks that are made when needed.
+class Holes {
+ public:
+  explicit Holes(std::size_t size) : chunks_((size + kChunk - 1) / kChunk) {}
+  ~Holes() {
+    for (const auto& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
   }
-  static const Range* find_simulated(const std::vector<Range>& ranges, std::uint64_t at) {
-    auto next =
-        std::upper_bound(ranges.begin(), ranges.end(), at,
-                         [](std::uint64_t value, const Range& r) { return value < r.simulated; });
-    if (next == ranges.begin()) return nullptr;
-    const Range& range = *std::prev(next);
-    return at - range.simulated < range.size ? &range : nullptr;
+  // Requires: mutex_ held.
+  void set(std::size_t from, std::size_t size, bool hole) {
+    for (const std::size_t to = from + size; from < to;) {
+      const std::size_t bit = from % 64;
+      const std::size_t count = std::min(to - from, 64 - bit);
+      const std::uint64_t mask = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1)
+                                 << bit;
+      std::atomic<Chunk*>& slot = chunks_[from / kChunk];
+      Chunk* chunk = slot.load(std::memory_order_relaxed);
+      if (chunk == nullptr && hole) {
+        chunk = new Chunk{};
+        slot.store(chunk, std::memory_order_release);
+      }
+      if (chunk != nullptr) {
+        std::atomic<std::uint64_t>& word = (*chunk)[from % kChunk / 64];
+        if (hole)
+          word.fetch_or(mask, std::memory_order_release);
+        else
+          word.fetch_and(~mask, std::memory_order_release);
+      }
+      from += count;
+    }
   }
-  // Takes [at, at + size) out of the holes.
-  void fill(std::uint64_t at, std::size_t size) {
-    std::vector<Range> rest;
-    for (const Range& hole : holes) {
-      const std::uint64_t end = hole.simulated + hole.size;
-      if (end <= at || hole.simulated >= at + size) {
-        rest.push_back(hole);
+  // The first hole in [from, to), or `to`.
+  std::size_t next(std::size_t from, std::size_t to) const {
+    while (from < to) {
+      const Chunk* chunk = chunks_[from / kChunk].load(std::memory_order_acquire);
+      if (chunk == nullptr) {
+        from = (from / kChunk + 1) * kChunk;
         continue;
       }
-      if (hole.simulated < at)
-        rest.push_back(
-            {hole.simulated, nullptr, static_cast<std::size_t>(at - hole.simulated), false});
-      if (end > at + size)
-        rest.push_back({at + size, nullptr, static_cast<std::size_t>(end - at - size), false});
+      const std::uint64_t word =
+          (*chunk)[from % kChunk / 64].load(std::memory_order_acquire) >> (from % 64);
+      if (word != 0) return std::min(to, from + static_cast<std::size_t>(std::countr_zero(word)));
+      from = (from / 64 + 1) * 64;
     }
-    holes = std::move(rest);
+    return to;
   }
-  void merge_holes() {
-    std::vector<Range> merged;
-    for (const Range& hole : holes) {
-      if (!merged.empty() && merged.back().simulated + merged.back().size == hole.simulated)
-        merged.back().size += hole.size;
-      else
-        merged.push_back(hole);
-    }
-    holes = std::move(merged);
+
+ private:
+  using Chunk = std::array<std::atomic<std::uint64_t>, kChunkWords>;
+  std::vector<std::atomic<Chunk*>> chunks_;
+};
+
+}  // namespace
+
+struct AddressMap::Entry {
+  explicit Entry(const Range& given) : range(given), readable(given.readable) {}
+  ~Entry() { delete holes.load(std::memory_order_relaxed); }
+  bool on_host(std::uint64_t at) const { return at - value_of(range.host) < range.size; }
+  bool simulates(std::uint64_t at) const { return at - range.simulated < range.size; }
+  const Range range;
+  std::atomic<bool> readable;
+  std::atomic<bool> gone{false};  // something else lies there now
+  std::atomic<Holes*> holes{nullptr};
+  int users = 1;  // add_data() calls that retire() has not undone
+};
+
+struct AddressMap::Table {
+  struct Row {
+    std::uint64_t begin, size;
+    const Entry* entry;
+  };
+  std::vector<Row> by_simulated, by_host;
+  std::array<const Entry*, kTail> tail{};
+  std::atomic<std::size_t> tail_size{0};
+
+  static const Entry* find(const std::vector<Row>& rows, std::uint64_t at) {
+    auto next = std::upper_bound(rows.begin(), rows.end(), at,
+                                 [](std::uint64_t value, const Row& r) { return value < r.begin; });
+    if (next == rows.begin()) return nullptr;
+    const Row& row = *std::prev(next);
+    if (at - row.begin >= row.size) return nullptr;
+    return row.entry->gone.load(std::memory_order_acquire) ? nullptr : row.entry;
   }
-  void sort() {
-    auto by_simulated_address = [](const Range& a, const Range& b) {
-      return a.simulated < b.simulated;
-    };
-    std::sort(by_simulated.begin(), by_simulated.end(), by_simulated_address);
-    std::sort(holes.begin(), holes.end(), by_simulated_address);
-    merge_holes();
-    by_host.clear();
-    for (const Range& range : by_simulated) by_host.push_back(range);
-    std::sort(by_host.begin(), by_host.end(),
-              [](const Range& a, const Range& b) { return a.host < b.host; });
+  template <typename Predicate>
+  const Entry* find_in_tail(Predicate&& holds) const {
+    const std::size_t size = tail_size.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < size; ++i)
+      if (!tail[i]->gone.load(std::memory_order_acquire) && holds(*tail[i])) return tail[i];
+    return nullptr;
+  }
+  const Entry* find_host(std::uint64_t at) const {
+    if (const Entry* entry = find(by_host, at)) return entry;
+    return find_in_tail([at](const Entry& entry) { return entry.on_host(at); });
+  }
+  const Entry* find_simulated(std::uint64_t at) const {
+    if (const Entry* entry = find(by_simulated, at)) return entry;
+    return find_in_tail([at](const Entry& entry) { return entry.simulates(at); });
   }
 };
 
 AddressMap::AddressMap() {
-  kept_.push_back(std::make_unique<Snapshot>());
-  current_.store(kept_.back().get(), std::memory_order_release);
+  tables_.push_back(std::make_unique<Table>());
+  current_.store(tables_.back().get(), std::memory_order_release);
 }
 
 AddressMap::~AddressMap() = default;
 
+// Requires: mutex_ held.
+void AddressMap::append(const Range& range) {
+  entries_.push_back(std::make_unique<Entry>(range));
+  Table& now = *tables_.back();
+  const std::size_t used = now.tail_size.load(std::memory_order_relaxed);
+  if (used < kTail) {
+    now.tail[used] = entries_.back().get();
+    now.tail_size.store(used + 1, std::memory_order_release);
+    return;
+  }
+  auto next = std::make_unique<Table>();
+  for (const auto& entry : entries_) {
+    if (entry->gone.load(std::memory_order_relaxed)) continue;
+    next->by_simulated.push_back({entry->range.simulated, entry->range.size, entry.get()});
+    next->by_host.push_back({value_of(entry->range.host), entry->range.size, entry.get()});
+  }
+  for (auto* rows : {&next->by_simulated, &next->by_host})
+    std::sort(rows->begin(), rows->end(),
+              [](const Table::Row& a, const Table::Row& b) { return a.begin < b.begin; });
+  current_.store(next.get(), std::memory_order_release);
+  tables_.push_back(std::move(next));
+}
+
+// Requires: mutex_ held.
+AddressMap::Entry* AddressMap::at_host(const void* host) {
+  return const_cast<Entry*>(current()->find_host(value_of(host)));
+}
+
 void AddressMap::add(const Range& range) {
   if (range.size == 0) return;
   const std::lock_guard lock(mutex_);
-  auto next = std::make_unique<Snapshot>(*current());
-  next->by_simulated.push_back(range);
-  next->sort();
-  current_.store(next.get(), std::memory_order_release);
-  kept_.push_back(std::move(next));
+  append(range);
 }
 
 std::uint64_t AddressMap::add_data(const void* host, std::size_t size) {
-  const auto* begin = static_cast<const std::byte*>(host);
+  const std::uint64_t begin = value_of(host);
   const std::lock_guard lock(mutex_);
-  if (const Range* known = Snapshot::find_host(current()->by_host, begin);
-      known != nullptr && known->readable && known->size >= size + (begin - known->host))
-    return known->simulated + static_cast<std::uint64_t>(begin - known->host);
-  auto next = std::make_unique<Snapshot>(*current());
-  // What lies over an older, partly covered or retired range replaces it on the host's side.
-  std::erase_if(next->by_simulated, [&](const Range& r) {
-    return r.simulated >= kData && r.host < begin + size && begin < r.host + r.size;
-  });
-  const std::uint64_t at = next_data_;
-  next_data_ += (size + 63) / 64 * 64;
-  next->by_simulated.push_back({at, begin, size, true});
-  next->sort();
-  current_.store(next.get(), std::memory_order_release);
-  kept_.push_back(std::move(next));
-  return at;
+  Entry* known = at_host(host);
+  if (known != nullptr) {
+    const std::uint64_t offset = begin - value_of(known->range.host);
+    const bool same = offset == 0 && known->range.size == size;
+    if (known->readable.load(std::memory_order_relaxed) ? known->range.size >= size + offset
+                                                        : same) {
+      ++known->users;
+      known->readable.store(true, std::memory_order_release);
+      return known->range.simulated + offset;
+    }
+  }
+  const std::uint64_t room = (size + 63) / 64 * 64;
+  if (room > kData + kDataRegion - next_data_) return kNoAddress;
+  // What lies over an older, partly covered or retired range replaces it, and serves its users.
+  int users = 0;
+  for (const auto& entry : entries_) {
+    const Range& range = entry->range;
+    if (range.simulated < kData || entry->gone.load(std::memory_order_relaxed)) continue;
+    if (value_of(range.host) >= begin + size || begin >= value_of(range.host) + range.size)
+      continue;
+    users += entry->users;
+    entry->gone.store(true, std::memory_order_release);
+  }
+  append({next_data_, static_cast<const std::byte*>(host), size, true});
+  entries_.back()->users += users;
+  return std::exchange(next_data_, next_data_ + room);
 }
 
 void AddressMap::retire(const void* host) {
   const std::lock_guard lock(mutex_);
-  auto next = std::make_unique<Snapshot>(*current());
-  for (Range& range : next->by_simulated)
-    if (range.host == host) range.readable = false;
-  next->sort();
-  current_.store(next.get(), std::memory_order_release);
-  kept_.push_back(std::move(next));
+  Entry* entry = at_host(host);
+  if (entry == nullptr || entry->users == 0) return;
+  if (--entry->users == 0) entry->readable.store(false, std::memory_order_release);
+}
+
+void AddressMap::remove(const void* host) {
+  const std::lock_guard lock(mutex_);
+  if (Entry* entry = at_host(host)) entry->gone.store(true, std::memory_order_release);
 }
 
 void AddressMap::retire(const std::vector<Part>& parts) {
   const std::lock_guard lock(mutex_);
-  auto next = std::make_unique<Snapshot>(*current());
   for (const Part& part : parts) {
-    const auto* begin = static_cast<const std::byte*>(part.host);
-    const Range* range = Snapshot::find_host(next->by_host, begin);
-    if (range == nullptr || part.size == 0) continue;
-    const std::uint64_t at = range->simulated + static_cast<std::uint64_t>(begin - range->host);
-    next->fill(at, part.size);
-    next->holes.push_back({at, nullptr, part.size, false});
+    Entry* entry = at_host(part.host);
+    if (entry == nullptr) continue;
+    Holes* holes = entry->holes.load(std::memory_order_relaxed);
+    if (holes == nullptr) {
+      holes = new Holes(entry->range.size);
+      entry->holes.store(holes, std::memory_order_release);
+    }
+    const std::size_t from = value_of(part.host) - value_of(entry->range.host);
+    holes->set(from, std::min(part.size, entry->range.size - from), true);
   }
-  next->sort();
-  current_.store(next.get(), std::memory_order_release);
-  kept_.push_back(std::move(next));
 }
 
 void AddressMap::restore(const void* host, std::size_t size) {
-  const auto* begin = static_cast<const std::byte*>(host);
   const std::lock_guard lock(mutex_);
-  auto next = std::make_unique<Snapshot>(*current());
-  const Range* range = Snapshot::find_host(next->by_host, begin);
-  if (range == nullptr) return;
-  next->fill(range->simulated + static_cast<std::uint64_t>(begin - range->host), size);
-  for (Range& known : next->by_simulated)
-    if (known.host == begin) known.readable = true;
-  next->sort();
-  current_.store(next.get(), std::memory_order_release);
-  kept_.push_back(std::move(next));
+  Entry* entry = at_host(host);
+  if (entry == nullptr) return;
+  const std::size_t from = value_of(host) - value_of(entry->range.host);
+  if (Holes* holes = entry->holes.load(std::memory_order_relaxed))
+    holes->set(from, std::min(size, entry->range.size - from), false);
+  if (from != 0) return;
+  if (entry->users == 0) entry->users = 1;
+  entry->readable.store(true, std::memory_order_release);
 }
 
 std::uint64_t AddressMap::to_simulated(const void* host) const {
   if (host == nullptr) return 0;
-  const auto* at = static_cast<const std::byte*>(host);
-  const Range* range = Snapshot::find_host(current()->by_host, at);
-  if (range == nullptr) return kNoAddress;
-  return range->simulated + static_cast<std::uint64_t>(at - range->host);
+  const Entry* entry = current()->find_host(value_of(host));
+  if (entry == nullptr) return kNoAddress;
+  return entry->range.simulated + (value_of(host) - value_of(entry->range.host));
+}
+
+std::uint64_t AddressMap::to_printed(const void* host) const {
+  const std::uint64_t known = to_simulated(host);
+  if (known != kNoAddress) return known;
+  const Entry* arena = current()->find_simulated(kArena);
+  if (value_of(host) < kSmallest || arena == nullptr) return value_of(host);
+  return kArena + (value_of(host) - value_of(arena->range.host));
 }
 
 std::size_t AddressMap::readable_from(std::uint64_t simulated, const void** host) const {
-  const Snapshot& now = *current();
-  const Range* range = Snapshot::find_simulated(now.by_simulated, simulated);
-  if (range == nullptr || !range->readable) return 0;
-  if (Snapshot::find_simulated(now.holes, simulated) != nullptr) return 0;
-  const std::uint64_t offset = simulated - range->simulated;
-  std::size_t size = range->size - offset;
-  auto hole =
-      std::upper_bound(now.holes.begin(), now.holes.end(), simulated,
-                       [](std::uint64_t value, const Range& r) { return value < r.simulated; });
-  if (hole != now.holes.end()) size = std::min<std::size_t>(size, hole->simulated - simulated);
-  if (host != nullptr) *host = range->host + offset;
-  return size;
+  const Entry* entry = current()->find_simulated(simulated);
+  if (entry == nullptr || !entry->readable.load(std::memory_order_acquire)) return 0;
+  const std::uint64_t offset = simulated - entry->range.simulated;
+  std::size_t end = entry->range.size;
+  if (const Holes* holes = entry->holes.load(std::memory_order_acquire))
+    end = holes->next(offset, end);
+  if (end == offset) return 0;
+  if (host != nullptr) *host = entry->range.host + offset;
+  return end - offset;
 }
 
 const void* AddressMap::to_host(std::uint64_t simulated, std::size_t size) const {

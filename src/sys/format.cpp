@@ -38,7 +38,9 @@ std::string kernel_vformat(const AddressMap& map, const char* format, std::va_li
     }
     std::string spec = "%";
     ++p;
-    while (*p != '\0' && std::strchr("-+ #0123456789.", *p) != nullptr) spec += *p++;
+    const char* const begin = p - 1;
+    for (; *p != '\0' && std::strchr("-+ #0123456789.*", *p) != nullptr; ++p)
+      spec += *p == '*' ? std::to_string(va_arg(args, int)) : std::string(1, *p);
     std::string length;
     while (*p != '\0' && std::strchr("hlzjt", *p) != nullptr) length += *p++;
     const char kind = *p;
@@ -69,16 +71,16 @@ std::string kernel_vformat(const AddressMap& map, const char* format, std::va_li
       }
       case 'p': {
         const void* host = va_arg(args, const void*);
-        std::uint64_t address = map.to_simulated(host);
-        if (address == AddressMap::kNoAddress) address = reinterpret_cast<std::uintptr_t>(host);
-        append(out, std::string("%#lx"), static_cast<unsigned long>(address));
+        append(out, std::string("%#lx"), static_cast<unsigned long>(map.to_printed(host)));
         break;
       }
       case '%':
         out += '%';
         break;
-      default:
-        check_failed(__FILE__, __LINE__, format, "a kernel message has an unknown conversion");
+      default:  // the kernel prints the rest as it stands
+        out += begin;
+        va_end(args);
+        return out;
     }
   }
   va_end(args);

@@ -3,7 +3,8 @@
 //
 // Counterpart:  sys/kern/subr_prf.c (kvprintf)
 // Differs:      %p takes a host address and prints the simulated one ("0" for null, as the kernel
-//               does); an address outside the map prints as it is. %b is not supported.
+//               does), or a distance from the arena (AddressMap::to_printed). From %b, %D or what
+//               else is unknown on, the format prints as it stands.
 #pragma once
 
 #include <cstdarg>
@@ -12,7 +13,8 @@
 
 namespace dtmalloc {
 
-// Understands flags, width, precision, the lengths hh h l ll z j t, and d i u x X o c s p %.
+// Understands flags, width, precision (also *), the lengths hh h l ll z j t, and d i u x X o c s p
+// %.
 std::string kernel_format(const AddressMap& map, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
 std::string kernel_vformat(const AddressMap& map, const char* format, std::va_list arguments);

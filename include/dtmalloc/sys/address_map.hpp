@@ -6,11 +6,12 @@
 // types).
 //
 // Example:
-//   map.add({AddressMap::kArena, arena, size, "kmem"});
+//   map.add({AddressMap::kArena, arena, size, true});
 //   std::uint64_t sim = map.to_simulated(item);                   // 0xfffff80000012340
 //   const void* host = map.to_host(sim, 8);                       // nullptr: BADADDR
 //
-// Thread safety: add() and retire() take a lock; look-ups take none and may run beside them.
+// Errors:        add_data() yields kNoAddress when the region of data is full.
+// Thread safety: what changes the map takes a lock; look-ups take none and may run beside it.
 // Source:        src/README.md, "addresses in D".
 #pragma once
 
@@ -30,6 +31,8 @@ class AddressMap {
   static constexpr std::uint64_t kArena = 0xfffff80000000000;   // kmem and the direct map
   static constexpr std::uint64_t kPerCpu = 0xfffffe0000000000;  // statistics columns
   static constexpr std::uint64_t kData = 0xffffffff81000000;    // types, names, user's objects
+  static constexpr std::uint64_t kDataRegion = std::uint64_t{64} << 20;  // room for add_data()
+  static constexpr std::uint64_t kZones = kData + 2 * kDataRegion;       // zones, to be named only
 
   struct Range {
     std::uint64_t simulated = 0;
@@ -44,10 +47,13 @@ class AddressMap {
   AddressMap& operator=(const AddressMap&) = delete;
 
   void add(const Range& range);
-  // Places `size` bytes of the host at the next free address of the kData region; returns it.
+  // Places `size` bytes of the host at the next free address of the kData region; returns it. What
+  // lies in a range that is known stays there; what was retired comes back where it was.
   std::uint64_t add_data(const void* host, std::size_t size);
-  void retire(const void* host);  // the range that begins at `host`
-  // Parts of ranges. Neighbours that are retired become one hole, so their number stays small.
+  // Undoes one add() or add_data() of what lies at `host`: after the last one it is unreadable.
+  void retire(const void* host);
+  void remove(const void* host);  // the range at `host` is no more, not even to be printed
+  // Parts of ranges, made unreadable in place.
   struct Part {
     const void* host;
     std::size_t size;
@@ -59,17 +65,24 @@ class AddressMap {
   // not shown: they yield kNoAddress.
   static constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
   std::uint64_t to_simulated(const void* host) const;
+  // What %p prints: the simulated address; for what lies outside all ranges its distance from the
+  // arena, from kArena on, so that an address computed from a block's repeats.
+  std::uint64_t to_printed(const void* host) const;
   // Host address of [simulated, simulated + size), or nullptr unless all of it is readable.
   const void* to_host(std::uint64_t simulated, std::size_t size) const;
   // Readable bytes from `simulated` on (0: none), for strings.
   std::size_t readable_from(std::uint64_t simulated, const void** host) const;
 
  private:
-  struct Snapshot;
-  const Snapshot* current() const { return current_.load(std::memory_order_acquire); }
-  std::atomic<const Snapshot*> current_{nullptr};
+  struct Entry;
+  struct Table;
+  const Table* current() const { return current_.load(std::memory_order_acquire); }
+  void append(const Range& range);
+  Entry* at_host(const void* host);
+  std::atomic<const Table*> current_{nullptr};
   std::mutex mutex_;
-  std::vector<std::unique_ptr<const Snapshot>> kept_;
+  std::vector<std::unique_ptr<Table>> tables_;  // the last one is current
+  std::vector<std::unique_ptr<Entry>> entries_;
   std::uint64_t next_data_ = kData;
 };
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <dtmalloc/sys/address_map.hpp>
 #include <thread>
+#include <vector>
 
 namespace dtmalloc {
 namespace {
@@ -64,6 +65,63 @@ TEST_F(AddressMapTest, RetiredNeighboursComeBackOneByOne) {
   EXPECT_EQ(map.readable_from(AddressMap::kArena + 63, nullptr), 0u);
   EXPECT_EQ(map.readable_from(AddressMap::kArena + 128, nullptr), 0u);
   EXPECT_EQ(map.readable_from(AddressMap::kArena + 256, nullptr), 1024u - 256);
+}
+
+// Thousands of reloads cost no memory to speak of and no time: nothing is copied.
+TEST_F(AddressMapTest, RetiringAndRestoringIsInPlace) {
+  for (int i = 0; i < 500'000; ++i) {
+    map.retire({{arena.data() + 64, 128}, {arena.data() + 512, 16}});
+    map.restore(arena.data() + 64, 128);
+    map.restore(arena.data() + 512, 16);
+  }
+  EXPECT_EQ(map.readable_from(AddressMap::kArena, nullptr), 1024u);
+}
+
+TEST_F(AddressMapTest, ManyRangesAreFound) {
+  static std::array<std::byte, 64 * 1000> data;
+  std::vector<std::uint64_t> at;
+  for (std::size_t i = 0; i < 1000; ++i) at.push_back(map.add_data(&data[64 * i], 64));
+  for (std::size_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(at[i], AddressMap::kData + 64 * i);
+    EXPECT_EQ(map.to_simulated(&data[64 * i + 63]), at[i] + 63);
+    EXPECT_EQ(map.to_host(at[i], 64), &data[64 * i]);
+  }
+}
+
+TEST_F(AddressMapTest, DataIsReadable_UntilItsLastUserRetires) {
+  static const char name[] = "long name";
+  const std::uint64_t at = map.add_data(name, sizeof name);
+  EXPECT_EQ(map.add_data(name + 5, 5), at + 5);
+  map.retire(name);
+  EXPECT_NE(map.to_host(at, 1), nullptr);
+  map.retire(name + 5);
+  EXPECT_EQ(map.to_host(at, 1), nullptr);
+  EXPECT_EQ(map.add_data(name, sizeof name), at);  // back where it was
+  EXPECT_NE(map.to_host(at, 1), nullptr);
+}
+
+TEST_F(AddressMapTest, LargerDataReplacesWhatItCovers) {
+  static const char name[] = "long name";
+  const std::uint64_t part = map.add_data(name + 5, 5);
+  const std::uint64_t whole = map.add_data(name, sizeof name);
+  EXPECT_EQ(map.to_host(part, 1), nullptr);
+  EXPECT_EQ(map.to_simulated(name + 5), whole + 5);
+  map.retire(name);
+  EXPECT_NE(map.to_host(whole, 1), nullptr);  // the part's user is left
+}
+
+TEST_F(AddressMapTest, RegionOfDataEnds) {
+  EXPECT_EQ(map.add_data(arena.data(), AddressMap::kDataRegion + 1), AddressMap::kNoAddress);
+  map.remove(arena.data());
+  EXPECT_EQ(map.to_simulated(arena.data()), AddressMap::kNoAddress);
+}
+
+TEST_F(AddressMapTest, OutsideAddressPrintsAsItsDistanceFromTheArena) {
+  EXPECT_EQ(map.to_printed(arena.data() + 8), AddressMap::kArena + 8);
+  EXPECT_EQ(map.to_printed(arena.data() + 4095), AddressMap::kArena + 4095);
+  EXPECT_EQ(map.to_printed(arena.data() - 1), AddressMap::kArena - 1);
+  EXPECT_EQ(map.to_printed(nullptr), 0u);
+  EXPECT_EQ(map.to_printed(reinterpret_cast<void*>(0x10)), 0x10u);
 }
 
 TEST_F(AddressMapTest, LookUpsRunBesideWriters) {

@@ -14,6 +14,16 @@ TEST(KernelFormat, ConvertsAsPrintfDoes) {
   EXPECT_EQ(kernel_format(map, "%s", std::string(1000, 'x').c_str()), std::string(1000, 'x'));
 }
 
+TEST(KernelFormat, WidthIsAnArgument_AndUnknownConversionsStay) {
+  const AddressMap map;
+  EXPECT_EQ(kernel_format(map, "[%*d|%-*d|%.*s]", 4, 7, 3, 8, 2, "abc"), "[   7|8  |ab]");
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat"
+#pragma GCC diagnostic ignored "-Wformat-extra-args"
+  EXPECT_EQ(kernel_format(map, "%d %b %d", 1, 2, 3), "1 %b %d");
+#pragma GCC diagnostic pop
+}
+
 TEST(KernelFormat, PointersAreSimulatedAddresses) {
   static int object;
   AddressMap map;
