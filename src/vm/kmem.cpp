@@ -26,7 +26,18 @@ void* reserve(std::size_t size) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
-std::uint64_t pages_of(std::uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes; }
+std::uint64_t pages_of(std::uint64_t bytes) {
+  return bytes / kPageBytes + (bytes % kPageBytes != 0 ? 1 : 0);
+}
+
+// Whether a request is for some pages, not more than 64 bits can count bytes. A kernel asserts it
+// or loops; here who may sleep panics.
+bool sane_size(Vm& vm, std::size_t size, int flags) {
+  if (size != 0 && size <= ~std::size_t{0} - kPageBytes + 1) return true;
+  if ((flags & m::WAITOK) != 0)
+    vm.cpus.panic("not modelled: an allocation of " + std::to_string(size) + " bytes that waits");
+  return false;
+}
 
 }  // namespace
 
@@ -48,9 +59,12 @@ PageThresholds PageThresholds::of(std::uint64_t pages) {
 
 bool Vm::can_reserve(std::uint64_t mem) {
   if (mem > (std::uint64_t{1} << 44)) return false;
-  void* at = reserve(kArenaFactor * mem);
+  // The arena, a byte and a word for each of its pages.
+  const std::uint64_t pages = kArenaFactor * (mem / kPageBytes);
+  const std::uint64_t size = pages * (kPageBytes + 1 + sizeof(std::uintptr_t)) + 3 * kPageBytes;
+  void* at = reserve(size);
   if (at == nullptr) return false;
-  munmap(at, kArenaFactor * mem);
+  munmap(at, size);
   return true;
 }
 
@@ -61,8 +75,11 @@ Vm::Vm(CpuSet& cpu_set, AddressMap& address_map, const VmConfig& vm_config)
   arena = static_cast<std::byte*>(reserve(arena_pages * kPageBytes));
   page_zone = static_cast<std::uint8_t*>(reserve(arena_pages));
   page_slab = static_cast<std::atomic<std::uintptr_t>*>(reserve(arena_pages * sizeof *page_slab));
-  DTM_CHECK(arena != nullptr && page_zone != nullptr && page_slab != nullptr,
-            "the host refuses the address space of the arena");
+  if (arena == nullptr || page_zone == nullptr || page_slab == nullptr) {
+    if (arena != nullptr) munmap(arena, arena_pages * kPageBytes);
+    if (page_zone != nullptr) munmap(page_zone, arena_pages);
+    throw KernelPanic("cannot boot: the host refuses the address space of the arena");
+  }
   madvise(arena, arena_pages * kPageBytes, MADV_NOHUGEPAGE);
   free_count = page_count;
   thresholds = PageThresholds::of(page_count);
@@ -112,12 +129,16 @@ std::uint64_t Vm::page_alloc(std::uint64_t pages, int flags) {
 
 std::uint64_t Vm::page_alloc_contig(std::uint64_t pages, int flags, std::uint64_t low,
                                     std::uint64_t high, std::size_t alignment,
-                                    std::uint64_t boundary) {
+                                    std::uint64_t boundary, bool* nowhere) {
   const std::uint64_t step = std::max<std::uint64_t>(1, alignment / kPageBytes);
   const std::uint64_t fence = boundary / kPageBytes;
-  const std::uint64_t from = pages_of(low);
+  const std::uint64_t from = low / kPageBytes + (low % kPageBytes != 0 ? 1 : 0);
   const std::uint64_t to =
       std::min(page_count, high / kPageBytes + (high % kPageBytes + 1) / kPageBytes);
+  if (from >= to) {
+    *nowhere = true;
+    return kNoPage;
+  }
   const std::lock_guard lock(page_mutex);
   if (!may_take(pages, flags)) return kNoPage;
   for (auto run = runs.begin(); run != runs.end() && run->first < to; ++run) {
@@ -143,8 +164,10 @@ void Vm::page_free(std::uint64_t first, std::uint64_t pages) {
   bool wake = false;
   {
     const std::lock_guard lock(page_mutex);
-    free_count.fetch_add(pages, std::memory_order_relaxed);
-    page_frees.fetch_add(1, std::memory_order_relaxed);
+    // A sleeper counts itself, then looks at these; here they change, then the sleepers are looked
+    // at: with one order of all four, one of the two sees the other.
+    free_count.fetch_add(pages);
+    page_frees.fetch_add(1);
     auto next = runs.lower_bound(first);
     if (next != runs.end() && next->first == first + pages) {
       pages += next->second;
@@ -162,8 +185,7 @@ void Vm::page_free(std::uint64_t first, std::uint64_t pages) {
     }
     runs.emplace(first, pages);
     fit.emplace(pages, first);
-    wake = page_waiters.load(std::memory_order_relaxed) > 0 &&
-           free_count.load(std::memory_order_relaxed) > thresholds.free_min;
+    wake = page_waiters.load() > 0 && free_count.load() > thresholds.free_min;
   }
   if (wake) cpus.wakeup(&free_count);
 }
@@ -172,14 +194,13 @@ void Vm::page_wait(std::uint64_t seen) {
   std::string what = "allocation";
   if (current_operation != nullptr && describe_operation)
     what = describe_operation(*current_operation);
-  page_waiters.fetch_add(1, std::memory_order_relaxed);
+  page_waiters.fetch_add(1);
   struct Done {
     std::atomic<int>& waiters;
     ~Done() { waiters.fetch_sub(1, std::memory_order_relaxed); }
   } done{page_waiters};
   cpus.sleep_on(&free_count, what, kFreePages, [&] {
-    return page_frees.load(std::memory_order_relaxed) != seen &&
-           free_count.load(std::memory_order_relaxed) > thresholds.free_min;
+    return page_frees.load() != seen && free_count.load() > thresholds.free_min;
   });
 }
 
@@ -190,7 +211,7 @@ void check_reserve_flags(Vm& vm, int flags) {
 
 void* kmem_malloc(Vm& vm, std::size_t size, int flags) {
   const std::uint64_t pages = pages_of(size);
-  if (pages == 0 || size > pages * kPageBytes) return nullptr;
+  if (!sane_size(vm, size, flags)) return nullptr;
   check_reserve_flags(vm, flags);
   std::uint64_t first;
   while (true) {
@@ -212,14 +233,16 @@ void* kmem_malloc(Vm& vm, std::size_t size, int flags) {
 void* kmem_alloc_contig(Vm& vm, std::size_t size, int flags, std::uint64_t low, std::uint64_t high,
                         std::size_t alignment, std::uint64_t boundary) {
   const std::uint64_t pages = pages_of(size);
-  if (pages == 0 || size > pages * kPageBytes) return nullptr;
+  if (!sane_size(vm, size, flags)) return nullptr;
   check_reserve_flags(vm, flags);
   std::uint64_t first;
   while (true) {
     const std::uint64_t seen = vm.page_frees.load(std::memory_order_relaxed);
-    first = vm.page_alloc_contig(pages, flags, low, high, alignment, boundary);
+    bool nowhere = false;
+    first = vm.page_alloc_contig(pages, flags, low, high, alignment, boundary, &nowhere);
     if (first != Vm::kNoPage) break;
-    if ((flags & m::WAITOK) == 0) return nullptr;
+    // spec/malloc9.md 3.7: a domain without such a range leaves the set; nobody waits for none.
+    if (nowhere || (flags & m::WAITOK) == 0) return nullptr;
     vm.page_wait(seen);
   }
   void* addr = vm.page_address(first);

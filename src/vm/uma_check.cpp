@@ -102,9 +102,8 @@ std::string check_zone(uma_zone& zone) {
 
 std::string check_vm(Vm& vm) {
   if (std::string what = check_arena(vm); !what.empty()) return what;
-  for (const auto& zone : vm.zones)
-    if (!zone->uz_name.empty())
-      if (std::string what = check_zone(*zone); !what.empty()) return what;
+  for (uma_zone* zone : zone_list(vm))
+    if (std::string what = check_zone(*zone); !what.empty()) return what;
   return {};
 }
 

@@ -91,6 +91,8 @@ struct uma_slab {
   std::byte* us_data;
   void* us_header;  // the item of the slab-header zone; null: inline
   std::uint64_t* free_bits() { return reinterpret_cast<std::uint64_t*>(this + 1); }
+  // INVARIANTS: a set bit is an item that is allocated. Follows the free bits.
+  std::uint64_t* debug_bits(std::uint32_t ipers) { return free_bits() + (ipers + 63u) / 64; }
 };
 
 enum SlabList : std::uint32_t { kPartial, kFree, kFull };
@@ -144,6 +146,8 @@ struct uma_zone_domain {
   std::int64_t uzd_nitems = 0;
   std::int64_t uzd_imax = 0, uzd_imin = 0, uzd_bimin = 0, uzd_wss = 0, uzd_limin = 0;
   std::uint32_t uzd_timin = 0;
+  int last_cpu = -1;  // who took uzd_lock last, and when: deterministic runs
+  std::uint64_t last_time = 0;
 };
 
 struct uma_zone {
@@ -179,6 +183,9 @@ uma_cache& zone_cache(uma_zone& zone, int cpu);
 // Makes `cache` the zone's cache on a CPU that has none.
 void zone_attach_cache(uma_zone& zone, int cpu, uma_cache* cache);
 
+// The zones that are not destroyed, in order of creation. None may be destroyed while it is used.
+std::vector<uma_zone*> zone_list(Vm& vm);
+
 struct ZoneCounters {
   std::uint64_t allocs, frees, fails, cached;
   std::vector<std::uint64_t> cpu_items;
@@ -192,7 +199,7 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags);
 // Inside a section, with a full (or no) alloc bucket. True: try again.
 bool cache_free(uma_zone& zone, void* udata);
 void* zone_alloc_item(uma_zone& zone, void* udata, int flags);
-void zone_free_item(uma_zone& zone, void* item, void* udata);
+void zone_free_item(uma_zone& zone, void* item);
 
 // --- buckets (uma_bucket.cpp)
 std::uint16_t bucket_select(std::size_t size);
@@ -204,6 +211,10 @@ void bucket_init(Vm& vm);
 // Up to `max` items into `items`; sleeps for the first one only.
 int zone_import(uma_zone& zone, void** items, int max, int flags);
 void zone_release(uma_zone& zone, void** items, int count);
+
+// --- INVARIANTS (uma_dbg.cpp): panics if the item is allocated, is not, or is none
+void uma_dbg_alloc(uma_zone& zone, void* item);
+void uma_dbg_free(uma_zone& zone, void* item);
 
 // --- walkers (uma_check.cpp): empty if all is well, else the law and what breaks it
 std::string check_arena(Vm& vm);

@@ -4,10 +4,13 @@
 // Counterpart:  sys/vm/uma_core.c (keg_*, slab_*, zone_import, zone_release)
 // Locking:      ud_lock; not held while pages or headers are allocated, nor in a section
 // Invariants:   UMA-2, UMA-3, UMA-4 (uma_int.hpp)
-// Differs:      one domain
+// Differs:      one domain. DEVIATES: a slab's header is asked for without waiting, also under
+//               M_WAITOK, so each round of a wait counts as a failure of "UMA Slabs": the wait is
+//               in one place, for pages
 #include <algorithm>
 #include <bit>
 
+#include "sys/format.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -53,7 +56,7 @@ Candidate offpage_format(std::size_t slab, std::size_t rsize, bool invariants) {
 // --- slab states
 
 std::size_t slab_words(const uma_keg& keg) {
-  return sizeof(uma_slab) / 8 + (keg.uk_ipers + 63u) / 64;
+  return sizeof(uma_slab) / 8 + bit_bytes(keg.uk_ipers, keg.vm->config.invariants) / 8;
 }
 
 uma_slab* slab_state_alloc(uma_keg& keg) {
@@ -124,6 +127,8 @@ void slab_free_item(uma_keg& keg, uma_slab* slab, void* item) {
   uma_domain& domain = keg.uk_domain;
   const std::size_t index =
       static_cast<std::size_t>(static_cast<std::byte*>(item) - slab->us_data) / keg.uk_rsize;
+  if (index >= keg.uk_ipers)  // a kernel writes past its bits
+    keg.vm->cpus.panic("not modelled: an item behind the last one of its slab is freed");
   std::uint64_t& bits = slab->free_bits()[index / 64];
   const std::uint64_t bit = std::uint64_t{1} << (index % 64);
   if ((bits & bit) != 0) return;
@@ -151,8 +156,7 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int flags) {
   }
   const std::uint64_t first = vm.page_alloc(keg.uk_ppera, flags);
   if (first == Vm::kNoPage) {
-    if (header != nullptr)
-      zone_free_item(*vm.slab_zones[keg.uk_ipers <= kSmallOffpage ? 0 : 1], header, nullptr);
+    if (header != nullptr) uma_zfree(vm.slab_zones[keg.uk_ipers <= kSmallOffpage ? 0 : 1], header);
     return nullptr;
   }
   uma_slab* slab;
@@ -169,6 +173,8 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int flags) {
   for (std::uint32_t item = 0; item < keg.uk_ipers; item += 64)
     bits[item / 64] = keg.uk_ipers - item >= 64 ? ~std::uint64_t{0}
                                                 : (std::uint64_t{1} << (keg.uk_ipers - item)) - 1;
+  if (vm.config.invariants)
+    std::fill_n(slab->debug_bits(keg.uk_ipers), (keg.uk_ipers + 63u) / 64, std::uint64_t{0});
   for (std::uint64_t page = first; page < first + keg.uk_ppera; ++page) {
     vm.page_slab[page].store(reinterpret_cast<std::uintptr_t>(slab), std::memory_order_release);
     vm.set_page_zone(page, keg.page_zone);
@@ -183,6 +189,9 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int flags) {
 // A slab with a free item, ud_lock taken; or null with no lock. Sleeps if the flags allow it.
 uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int flags) {
   Vm& vm = *keg.vm;
+  if (vm.config.invariants && (flags & (m::WAITOK | m::NOVM)) == (m::WAITOK | m::NOVM))
+    vm.cpus.panic(kernel_format(vm.addresses, "%s: invalid flags %#x", "keg_fetch_slab",
+                                static_cast<unsigned>(flags)));
   lock = std::unique_lock(keg.uk_domain.ud_lock);
   while (true) {
     if (uma_slab* slab = first_slab(keg, flags)) return slab;
@@ -275,9 +284,12 @@ void zone_release(uma_zone& zone, void** items, int count) {
   const std::lock_guard lock(keg.uk_domain.ud_lock);
   for (int i = 0; i < count; ++i) {
     const std::uintptr_t word = keg.vm->slab_word(items[i]);
-    DTM_CHECK(word != 0 && (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR,
-              "an item without a slab is in a cache");
-    slab_free_item(keg, reinterpret_cast<uma_slab*>(word), items[i]);
+    auto* slab = reinterpret_cast<uma_slab*>(word);
+    if (word == 0 || (word & SLAB_COOKIE_MASK) != SLAB_COOKIE_SLAB_PTR || slab->us_keg != &keg)
+      keg.vm->cpus.panic(kernel_format(keg.vm->addresses,
+                                       "uma: Freed item %p did not belong to zone %s", items[i],
+                                       zone.uz_name.c_str()));
+    slab_free_item(keg, slab, items[i]);
   }
 }
 

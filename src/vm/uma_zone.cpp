@@ -20,6 +20,9 @@ constexpr std::uint32_t kNotModelled = UMA_ZONE_CONTIG | UMA_ZONE_NOTPAGE | UMA_
                                        UMA_ZONE_CACHESPREAD | UMA_ZONE_PCPU | UMA_ZONE_SMR |
                                        UMA_ZFLAG_CACHE;
 
+constexpr std::size_t kZoneStride = 128;  // of the simulated addresses of zones
+static_assert(sizeof(uma_zone) >= kZoneStride);
+
 std::string hex(std::uint32_t value) {
   char text[16];
   std::snprintf(text, sizeof text, "%#x", value);
@@ -68,6 +71,9 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
   }
   uma_zone* out = zone.get();
   const std::lock_guard lock(vm.zones_mutex);
+  // Only to be printed: %p of a zone.
+  vm.addresses.add({AddressMap::kZones + vm.zones_made++ * kZoneStride,
+                    reinterpret_cast<const std::byte*>(out), kZoneStride, false});
   vm.kegs.push_back(std::move(keg));
   vm.zones.push_back(std::move(zone));
   return out;
@@ -113,6 +119,14 @@ uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
       return 0;
     };
   return zone;
+}
+
+std::vector<uma_zone*> zone_list(Vm& vm) {
+  const std::lock_guard lock(vm.zones_mutex);
+  std::vector<uma_zone*> out;
+  for (const auto& zone : vm.zones)
+    if (!zone->uz_name.empty()) out.push_back(zone.get());
+  return out;
 }
 
 ZoneCounters zone_counters(uma_zone& zone) {
@@ -176,7 +190,7 @@ void uma_zdestroy(uma_zone* zone) {
       vm.set_page_zone(page, 0);
     }
     if (slab->us_header != nullptr)
-      zone_free_item(*vm.slab_zones[keg.uk_ipers <= 256 ? 0 : 1], slab->us_header, nullptr);
+      uma_zfree(vm.slab_zones[keg.uk_ipers <= 256 ? 0 : 1], slab->us_header);
     vm.page_free(first, keg.uk_ppera);
     vm.uma_kmem_total.fetch_sub(keg.uk_ppera * kPageBytes, std::memory_order_relaxed);
     keg.uk_domain.ud_pages -= keg.uk_ppera;
@@ -189,9 +203,11 @@ void uma_zdestroy(uma_zone* zone) {
                   static_cast<unsigned long>(keg.uk_domain.ud_pages));
     vm.cpus.console(text);
     // Its slabs stay in the page map: the keg and the zone live on with the machine, unlisted.
+    const std::lock_guard lock(vm.zones_mutex);
     zone->uz_name.clear();
     return;
   }
+  vm.addresses.remove(zone);
   const std::lock_guard lock(vm.zones_mutex);
   std::erase_if(vm.zones, [&](const auto& known) { return known.get() == zone; });
   std::erase_if(vm.kegs, [&](const auto& known) { return known.get() == &keg; });

@@ -7,7 +7,8 @@
 //                 here; size << 2 | 2: a contiguous block begins here (the kernel's slab cookies)
 //
 // Locking:      page_mutex guards free runs and counts; page_slab words are published with release
-//               stores. Order: keg, zone domain, page_mutex; no lock is held in a section.
+//               stores. Order: keg, zone domain, page_mutex. In a section only zones_mutex is
+//               taken, the last of all, to make a zone's cache on its first use by a CPU.
 // Invariants:   VM-1: free runs do not touch; VM-2: pages in runs + pages handed out = arena_pages;
 //               VM-3: free_count + pages handed out = page_count.
 #pragma once
@@ -84,11 +85,12 @@ struct Vm {
   std::atomic<int> page_waiters{0};
 
   static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
-  // `pages` adjacent pages, or kNoPage; never sleeps.
+  // `pages` adjacent pages, or kNoPage; never sleeps. `nowhere`: set if no page of the machine lies
+  // in [low, high].
   std::uint64_t page_alloc(std::uint64_t pages, int flags);
   std::uint64_t page_alloc_contig(std::uint64_t pages, int flags, std::uint64_t low,
-                                  std::uint64_t high, std::size_t alignment,
-                                  std::uint64_t boundary);
+                                  std::uint64_t high, std::size_t alignment, std::uint64_t boundary,
+                                  bool* nowhere);
   void page_free(std::uint64_t first, std::uint64_t pages);
   // Sleeps until pages come back, unless some have since page_frees was `seen`.
   void page_wait(std::uint64_t seen);
@@ -110,9 +112,10 @@ struct Vm {
   }
 
   // --- UMA
-  std::mutex zones_mutex;                       // guards the list
+  std::mutex zones_mutex;  // guards the lists; no lock of this layer is taken under it
   std::deque<std::unique_ptr<uma_zone>> zones;  // in order of creation
   std::deque<std::unique_ptr<uma_keg>> kegs;    // ditto
+  std::uint64_t zones_made = 0;
   std::array<uma_zone*, 8> bucket_zones{};
   std::array<uma_zone*, 2> slab_zones{};
   std::atomic<bool> bucketdisable{false};
