@@ -9,7 +9,10 @@
 //   for (const Leak& leak : k.leaks()) ...
 //
 // Units:         bytes, pages of 4096 bytes, nanoseconds.
-// Errors:        KernelPanic; the machine stays readable after one. Boot: Result with a Diagnostic.
+// Errors:        KernelPanic; the machine stays readable after one. check() says what is wrong with
+// a
+//                configuration; a constructor given such a one throws KernelPanic("cannot boot:
+//                ...").
 // Thread safety: all members may be called from any thread; boot and destruction by one.
 // Source:        src/README.md; spec/malloc9.md.
 #pragma once
@@ -50,7 +53,11 @@ struct KernelConfig {
   std::uint64_t op_cost = 100;  // virtual ns per operation
   bool real_clock = false;
   RunMode mode = RunMode::deterministic;
-  bool invariants = false;                 // option INVARIANTS
+  // Option INVARIANTS: the assertions of malloc(9) and uma(9) on flags, versions and context; every
+  // item's allocation and free checked by a bit; blocks of the malloc zones filled with junk when
+  // free and looked at when handed out, all but their last word, which names the freer's type.
+  // vm.debug.divisor is 1. Large and contiguous blocks are not checked, as in the kernel.
+  bool invariants = false;
   std::optional<std::uint64_t> kmem_zmax;  // tunable vm.kmem_zmax
   std::vector<std::uint32_t> classes;      // what-if class table; empty: the release's
 };
@@ -142,12 +149,17 @@ class Kernel {
   std::uint64_t free_pages() const;
   std::uint64_t total_pages() const;
   std::uint64_t uma_kmem_total() const;
-  // Host pointer -> what it belongs to: class size, or page-rounded size; 0: nothing live there.
+  // Host pointer -> what it belongs to: the class size of the slab that covers it (whether or not
+  // the item is live), the page-rounded size of the large or contiguous block that begins in its
+  // page, or 0.
   std::size_t block_size(const void* addr) const;
 
   // --- the bridge: what the provider dtmalloc sets on every CPU
   void set_malloc_probe(dtrace_malloc_probe_func_t function);
   void set_malloc_probes_enabled(bool enabled);
+  // Writes a probe id (0: none) into a type's ks_mti.mti_probes[0 or 1], while CPUs read it; also
+  // into a type that was unregistered meanwhile.
+  static void set_probe_id(std::uint32_t* slot, std::uint32_t id);
 
   Vm& vm();  // for uma(9) and kmem(9): vm/uma.hpp, vm/kmem.hpp
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "kern/kernel_impl.hpp"
 
@@ -16,9 +17,17 @@ constexpr std::uint64_t kMinMem = 256 * 1024;
 
 std::size_t colour(int id) { return static_cast<std::size_t>(id) % kColours * kColourStep; }
 
-void* map(std::size_t size, int protection) {
+constexpr std::size_t kFixedBytes = MAXCPU * kColumnBytes + kDataBytes;
+
+// Null: the host refuses.
+void* try_map(std::size_t size, int protection) {
   void* at = mmap(nullptr, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  DTM_CHECK(at != MAP_FAILED, "the host refuses address space");
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+void* map(std::size_t size, int protection) {
+  void* at = try_map(size, protection);
+  if (at == nullptr) throw KernelPanic("cannot boot: the host refuses address space");
   return at;
 }
 
@@ -80,10 +89,13 @@ std::optional<Diagnostic> Kernel::check(const KernelConfig& config) {
       return bad("KERNEL_CLASSES", "a class table that malloc(9) cannot use",
                  "up to 31 ascending multiples of 16, none above 65536");
   }
-  if (!Vm::can_reserve(config.mem))
+  void* fixed = try_map(kFixedBytes, PROT_NONE);
+  const bool granted = fixed != nullptr && Vm::can_reserve(config.mem);
+  if (fixed != nullptr) munmap(fixed, kFixedBytes);
+  if (!granted)
     return bad("KERNEL_MEM",
                "the host refuses the address space of mem=" + std::to_string(config.mem),
-               "less memory");
+               fixed != nullptr ? "less memory" : "room for 17 GiB of addresses (ulimit -v)");
   return std::nullopt;
 }
 
@@ -123,6 +135,7 @@ std::unique_ptr<Cpu, void (*)(Cpu*)> Kernel::Impl::make_cpu(int id) {
     const std::lock_guard lock(hook_mutex);
     cpu->dtrace_malloc_probe = hook != nullptr ? hook : no_hook;
     cpu->dtrace_malloc_enabled = hook_enabled;
+    cpus_made = id + 1;
   }
   const std::size_t lines = (sizeof(KernCpu) + 63) / 64 * 64;
   addresses.add({AddressMap::kPerCpu + static_cast<std::size_t>(id) * kColumnBytes + lines,
@@ -144,7 +157,7 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
   next_line = (sizeof(KernCpu) + 63) / 64 * 64;
   columns = static_cast<std::byte*>(map(MAXCPU * kColumnBytes, PROT_NONE));
   data = static_cast<std::byte*>(map(kDataBytes, PROT_READ | PROT_WRITE));
-  addresses.add({AddressMap::kData + kDataBytes, data, kDataBytes, true});
+  addresses.add({AddressMap::kData + AddressMap::kDataRegion, data, kDataBytes, true});
 
   SmpConfig smp;
   smp.count = 0;
@@ -170,7 +183,7 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
     const std::string name = (release.zone_prefix ? "malloc-" : "") + std::to_string(size);
     zones.push_back(
         zone_create(*vm, name, size, align, UMA_ZONE_MALLOC, static_cast<std::uint8_t>(zindx + 1)));
-    if (config.invariants) zones.back()->uz_flags |= UMA_ZFLAG_CTORDTOR;
+    if (config.invariants) mtrash_attach(*zones.back());
   }
   cpus->boot(config.cpus, !config.fixed_cpus);
 }
@@ -201,8 +214,7 @@ Kernel* Kernel::current() { return static_cast<Kernel*>(curcpu->kernel); }
 
 std::vector<ZoneStats> Kernel::zones() const {
   std::vector<ZoneStats> out;
-  for (const auto& zone : impl_->vm->zones) {
-    if (zone->uz_name.empty()) continue;
+  for (uma_zone* zone : zone_list(*impl_->vm)) {
     uma_keg& keg = *zone->uz_keg;
     const ZoneCounters counters = zone_counters(*zone);
     ZoneStats row;
@@ -250,21 +262,31 @@ std::size_t Kernel::block_size(const void* addr) const {
   return round_page(word >> SLAB_COOKIE_SHIFT);
 }
 
-void Kernel::set_malloc_probe(dtrace_malloc_probe_func_t function) {
+void Kernel::Impl::change_hook(const std::function<void()>& change,
+                               const std::function<void(Cpu&)>& apply) {
+  int made;
   {
-    const std::lock_guard lock(impl_->hook_mutex);
-    impl_->hook = function;
+    const std::lock_guard lock(hook_mutex);
+    change();
+    made = cpus_made;
   }
-  if (function == nullptr) function = no_hook;
-  impl_->cpus->run_on_each_cpu([&](Cpu& cpu) { cpu.dtrace_malloc_probe = function; });
+  // One that was made with the old state may be about to join; later ones copy the new state.
+  while (cpus->count() < made) std::this_thread::yield();
+  for (int id = 0; id < made; ++id) {
+    Cpu& cpu = cpus->cpu(id);
+    cpus->run_on_cpu(cpu, [&] { apply(cpu); });
+  }
+}
+
+void Kernel::set_malloc_probe(dtrace_malloc_probe_func_t function) {
+  const dtrace_malloc_probe_func_t called = function != nullptr ? function : no_hook;
+  impl_->change_hook([&] { impl_->hook = function; },
+                     [&](Cpu& cpu) { cpu.dtrace_malloc_probe = called; });
 }
 
 void Kernel::set_malloc_probes_enabled(bool enabled) {
-  {
-    const std::lock_guard lock(impl_->hook_mutex);
-    impl_->hook_enabled = enabled;
-  }
-  impl_->cpus->run_on_each_cpu([&](Cpu& cpu) { cpu.dtrace_malloc_enabled = enabled; });
+  impl_->change_hook([&] { impl_->hook_enabled = enabled; },
+                     [&](Cpu& cpu) { cpu.dtrace_malloc_enabled = enabled; });
 }
 
 // --- malloc(9) on this kernel: the calling thread gets a CPU of it first

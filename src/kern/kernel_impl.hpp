@@ -3,9 +3,12 @@
 //
 // A CPU's column holds its KernCpu and, behind it, one 64-byte line of statistics per type, found
 // at (address of the Cpu) + mti_stats. Lines are given out once; offset 0 (no line) falls on
-// Cpu::no_stats, whose mask is 0, so that an unregistered type leaves the hot path.
+// Cpu::no_stats, whose mask is 0, so that malloc() under an unregistered type leaves the hot path;
+// free() does for kUnregistered in the type's probe ids.
 //
-// Locking:      malloc_mtx guards the types; hook_mutex the hook state that new CPUs copy
+// Locking:      malloc_mtx guards the types; hook_mutex the hook state that new CPUs copy, and
+// their
+//               number
 // Invariants:   KERN-1: slots[0] is empty and full at once; slots[1 + zindx] is the CPU's cache of
 //               class zindx
 #pragma once
@@ -72,6 +75,9 @@ struct Kernel::Impl {
   std::mutex hook_mutex;
   dtrace_malloc_probe_func_t hook = nullptr;
   bool hook_enabled = false;
+  int cpus_made = 0;  // some may not have joined yet
+  // Runs `change` under hook_mutex, then `apply` on every CPU that was made before it.
+  void change_hook(const std::function<void()>& change, const std::function<void(Cpu&)>& apply);
 
   std::unique_ptr<Cpu, void (*)(Cpu*)> make_cpu(int id);
   KernCpu& kern_cpu(int id) const { return static_cast<KernCpu&>(cpus->cpu(id)); }
@@ -80,6 +86,7 @@ struct Kernel::Impl {
   mutable std::mutex malloc_mtx;
   malloc_type* kmemstatistics = nullptr;  // newest first, through ks_next
   std::size_t kmemcount = 0;
+  malloc_type* temp = nullptr;          // the built-in M_TEMP
   std::vector<TypeRecord*> registered;  // oldest first
   std::deque<TypeRecord> records;
   std::unordered_map<const malloc_type*, TypeRecord*> by_type;
@@ -94,6 +101,10 @@ struct Kernel::Impl {
   void register_type(malloc_type* mtp, std::string_view symbol);
   void unregister_type(malloc_type* mtp);
   bool knows(const malloc_type* mtp) const;
+  bool has_object(const malloc_type* mtp) const {  // registered now or once
+    const std::lock_guard lock(malloc_mtx);
+    return by_type.count(mtp) != 0;
+  }
   TypeStats stats_of(const malloc_type& mtp) const;
 
   malloc_type_stats& line(Cpu& cpu, const malloc_type& mtp) const {
@@ -120,6 +131,11 @@ struct DefaultKernel {
 };
 DefaultKernel& default_kernel_state();
 
+// Stands in mti_probes[DTMALLOC_PROBE_FREE], where there is no probe id, of a type that was
+// registered, or waits to be, and is not: the hot free() reads one word for both.
+inline constexpr std::uint32_t kUnregistered = 0xffffffff;
+void mark_registered(malloc_type* mtp, bool registered);
+
 // --- malloc.cpp: the accounting primitives and the cold entries
 // The kernel that the calling thread acts on, with a CPU of it, ready for a cold path. Null: the
 // machine has panicked and this thread is unwinding; do nothing.
@@ -134,7 +150,15 @@ void malloc_dbg(Kernel::Impl& k, const malloc_type* mtp, int flags);
 void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks);
 void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, const char* name,
                    bool hooks);
+// The small path tries without waiting and waits between tries: spec/malloc9.md 3.3.
+void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags,
+                       const char* name);
 void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool hooks);
+
+// --- mtrash.cpp: INVARIANTS' junk in free items of malloc zones
+void mtrash_attach(uma_zone& zone);
+// Leaves the type in the last word of a block that is freed.
+void free_save_type(void* addr, malloc_type* mtp, std::size_t size);
 
 // Names the operation for the report of a deadlock while it lives.
 class Note {
@@ -154,6 +178,7 @@ class Note {
   const OperationNote* outer_;
 };
 
+// Up to whole pages; 0 for what is above 2^64 - 4096.
 inline constexpr std::size_t round_page(std::size_t size) {
   return (size + kPageSize - 1) / kPageSize * kPageSize;
 }

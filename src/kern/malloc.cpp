@@ -272,8 +272,8 @@ void malloc_dbg(Kernel::Impl& k, const malloc_type* mtp, int flags) {
 void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, const char* name,
                    bool hooks) {
   const Note note(name, size, mtp, flags);
-  size = round_page(size);
   void* addr = kmem_malloc(*k.vm, size, flags);
+  size = round_page(size);
   if (addr != nullptr) {
     k.vm->page_slab[k.vm->page_of(addr)].store(size << SLAB_COOKIE_SHIFT | SLAB_COOKIE_MALLOC_LARGE,
                                                std::memory_order_release);
@@ -283,6 +283,26 @@ void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flag
     k.panic("malloc(M_WAITOK) returned NULL");
   }
   return addr;
+}
+
+void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags,
+                       const char* name) {
+  malloc_dbg(k, mtp, flags);
+  if (size > k.kmem_zmax || (flags & kM_EXEC) != 0)
+    return malloc_large(k, size, mtp, flags, name, true);
+  const std::size_t zindx = k.zindx_of(size);
+  uma_zone* zone = k.zones[zindx];
+  // The domains' iterator asks without waiting, then waits for pages itself.
+  const int asked = (flags & ~kM_WAITOK) | kM_NOWAIT;
+  void* item;
+  while (true) {
+    const std::uint64_t seen = k.vm->page_frees.load();
+    item = uma_zalloc_arg(zone, zone, asked);
+    if (item != nullptr || (flags & kM_WAITOK) == 0) break;
+    k.vm->page_wait(seen);
+  }
+  malloc_type_zone_allocated(k, mtp, item != nullptr ? zone->uz_size : 0, static_cast<int>(zindx));
+  return item;
 }
 
 void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks) {
@@ -319,6 +339,7 @@ void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool ho
     case SLAB_COOKIE_SLAB_PTR: {
       uma_zone* zone = reinterpret_cast<uma_slab*>(word)->us_keg->zone;
       size = zone->uz_size;
+      if (k.invariants()) free_save_type(addr, mtp, size);
       if (zero) std::memset(addr, 0, size);
       uma_zfree_arg(zone, addr, reinterpret_cast<void*>(word));
       break;

@@ -3,7 +3,9 @@
 //
 // Counterpart:  sys/kern/kern_malloc.c
 // Locking:      none; see malloc.cpp
-// Differs:      one domain, so every domainset variant is its plain function
+// Differs:      one domain. DEVIATES: a size above 2^63 is refused by malloc_aligned as by malloc:
+// a
+//               kernel shifts it out and hands out a small block
 #include <bit>
 #include <cstring>
 
@@ -41,6 +43,7 @@ void* realloc_slow(Kernel::Impl& k, void* addr, std::size_t size, malloc_type* m
     if (curcpu->critbase != 0) k.panic("realloc: called with spinlock or critical section held");
   }
   if (addr == nullptr) return kern_malloc(size, mtp, flags);
+  const Note note("realloc", size, mtp, flags);
   const std::size_t old = old_size(k, addr);
   if (old == 0) return nullptr;
   if (size <= old && (size > old >> kReallocFraction || old == kMinAllocSize)) return addr;
@@ -96,9 +99,13 @@ void* kern_malloc_aligned(std::size_t size, std::size_t align, malloc_type* mtp,
     k->panic("malloc_domainset_aligned: wrong align %#zx size %#zx", align, size);
   if (k->invariants() && align > dtmalloc::kPageSize)
     k->panic("malloc_domainset_aligned: align %#zx (size %#zx) too large", align, size);
+  const dtmalloc::Note note("malloc_aligned", size, mtp, flags);
   if (size == 0) size = 1;
-  const std::size_t asize = size <= align ? align : std::bit_ceil(size);
-  void* block = kern_malloc(asize, mtp, flags);
+  constexpr std::size_t kLargestPower = std::size_t{1} << 63;
+  const std::size_t asize = size <= align           ? align
+                            : size <= kLargestPower ? std::bit_ceil(size)
+                                                    : SIZE_MAX;
+  void* block = dtmalloc::malloc_domainset(*k, asize, mtp, flags, "malloc_aligned");
   if (k->invariants() && block != nullptr &&
       (align == 0 || reinterpret_cast<std::uintptr_t>(block) % align != 0))
     k->panic("malloc_domainset_aligned: result not aligned %p size %#zx allocsize %#zx align %#zx",

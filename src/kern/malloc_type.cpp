@@ -3,8 +3,11 @@
 //
 // Counterpart:  sys/kern/kern_malloc.c (malloc_init, malloc_uninit, malloc_type_list, ...)
 // Locking:      malloc_mtx; not held while a callback runs or a line is printed
-// Differs:      a type that is unregistered keeps its object and lines, unreadable for D; using it
-//               is a panic
+// Differs:      DEVIATES: a type that is unregistered keeps its object and lines, unreadable for D,
+//               and its use is a panic: a kernel would touch freed memory. Under a type that never
+//               was registered only free() may pass unseen, counted nowhere.
+//               DEVIATES: malloc_uninit of a stranger panics without INVARIANTS too: a kernel would
+//               lower the count and sum statistics through a null pointer
 #include <dtmalloc/kern/malloc_type.h>
 
 #include <algorithm>
@@ -66,13 +69,32 @@ std::size_t name_bytes(const malloc_type& type) {
 void reset(malloc_type* mtp) {
   mtp->ks_next = nullptr;
   std::memset(&mtp->ks_mti, 0, sizeof mtp->ks_mti);
+  mark_registered(mtp, false);
 }
 
 }  // namespace
 
+// Never destroyed: static types leave it when their object files are unloaded, at any time.
 DefaultKernel& default_kernel_state() {
-  static DefaultKernel state;
+  static auto& state = *new DefaultKernel;
   return state;
+}
+
+void mark_registered(malloc_type* mtp, bool registered) {
+  std::atomic_ref<std::uint32_t> slot(mtp->ks_mti.mti_probes[DTMALLOC_PROBE_FREE]);
+  std::uint32_t expected = registered ? kUnregistered : 0;
+  slot.compare_exchange_strong(expected, registered ? 0 : kUnregistered);
+}
+
+void Kernel::set_probe_id(std::uint32_t* slot, std::uint32_t id) {
+  // The ids are one aligned word, so the second is known by its address.
+  static_assert(offsetof(malloc_type, ks_mti.mti_probes) % 8 == 0);
+  const bool is_free = reinterpret_cast<std::uintptr_t>(slot) % 8 != 0;
+  if (id == 0 && is_free) {
+    const auto* mti = reinterpret_cast<const malloc_type_internal*>(slot - 1);
+    if (__atomic_load_n(&mti->mti_stats, __ATOMIC_ACQUIRE) == nullptr) id = kUnregistered;
+  }
+  std::atomic_ref<std::uint32_t>(*slot).store(id, std::memory_order_release);
 }
 
 void* Kernel::Impl::data_alloc(std::size_t size) {
@@ -112,13 +134,15 @@ void Kernel::Impl::register_type(malloc_type* mtp, std::string_view symbol) {
   if (mtp->ks_version != M_VERSION)
     panic("malloc_init: type %s with unsupported version %lu", mtp->ks_shortdesc, mtp->ks_version);
   const std::lock_guard lock(malloc_mtx);
-  TypeRecord*& record = by_type[mtp];
+  const auto known = by_type.find(mtp);
+  TypeRecord* record = known == by_type.end() ? nullptr : known->second;
   if (record == nullptr) {
     if (mtp->ks_mti.mti_stats != nullptr)
       panic("malloc_init: type %s belongs to another kernel", mtp->ks_shortdesc);
     record = &records.emplace_back();
     record->type = mtp;
     record->symbol = symbol;
+    by_type[mtp] = record;
   }
   if (record->registered) panic("malloc_init: type %s is registered already", mtp->ks_shortdesc);
   if (next_line + sizeof(malloc_type_stats) > kColumnLines)
@@ -130,10 +154,13 @@ void Kernel::Impl::register_type(malloc_type* mtp, std::string_view symbol) {
       addresses.restore(mtp->ks_shortdesc, name_bytes(*mtp));
     }
   } else {
-    addresses.add_data(mtp, sizeof *mtp);
-    addresses.add_data(mtp->ks_shortdesc, std::strlen(mtp->ks_shortdesc) + 1);
+    const std::size_t name = std::strlen(mtp->ks_shortdesc) + 1;
+    if (addresses.add_data(mtp, sizeof *mtp) == AddressMap::kNoAddress ||
+        addresses.add_data(mtp->ks_shortdesc, name) == AddressMap::kNoAddress)
+      panic("not modelled: more than 64 MiB of registered objects");
   }
   mtp->ks_mti.mti_stats = reinterpret_cast<malloc_type_stats*>(next_line);
+  mark_registered(mtp, true);
   next_line += sizeof(malloc_type_stats);
   mtp->ks_next = kmemstatistics;
   kmemstatistics = mtp;
@@ -144,7 +171,6 @@ void Kernel::Impl::register_type(malloc_type* mtp, std::string_view symbol) {
 
 void Kernel::Impl::unregister_type(malloc_type* mtp) {
   if (invariants() && mtp->ks_version != M_VERSION) panic("malloc_uninit: bad malloc type version");
-  const TypeStats stats = stats_of(*mtp);
   {
     std::unique_lock lock(malloc_mtx);
     auto known = by_type.find(mtp);
@@ -160,6 +186,10 @@ void Kernel::Impl::unregister_type(malloc_type* mtp) {
     known->second->registered = false;
     std::erase(registered, known->second);
   }
+  // From here on each use is a panic; what is under way ends first, and is counted.
+  mark_registered(mtp, false);
+  cpus->synchronize();
+  const TypeStats stats = stats_of(*mtp);
   const auto allocs = static_cast<long>(stats.numallocs - stats.numfrees);
   const auto bytes = static_cast<long>(stats.memalloced - stats.memfreed);
   if (allocs > 0 || bytes > 0)
@@ -171,7 +201,7 @@ void Kernel::Impl::unregister_type(malloc_type* mtp) {
   for (int id = 0; id < cpus->count(); ++id)
     parts.push_back({&line(cpus->cpu(id), *mtp), sizeof(malloc_type_stats)});
   const std::lock_guard lock(malloc_mtx);
-  mtp->ks_mti.mti_stats = nullptr;
+  __atomic_store_n(&mtp->ks_mti.mti_stats, nullptr, __ATOMIC_RELEASE);
   TypeRecord& record = *by_type[mtp];
   record.retired = true;
   if (record.owned) {
@@ -212,9 +242,11 @@ void Kernel::Impl::boot_types() {
   const std::lock_guard lock(state.mutex);
   if (state.kernel.load() != nullptr) {
     for (const BuiltIn& type : kBuiltIns) make_type(type.symbol, type.shortdesc, {});
+    temp = self.type_by_symbol("M_TEMP");
     return;
   }
   for (const BuiltIn& type : kBuiltIns) register_type(type.object, type.symbol);
+  temp = M_TEMP;
   for (malloc_type* type : state.static_types) register_type(type, {});
   state.kernel.store(&self);
 }
@@ -268,27 +300,28 @@ std::vector<malloc_type*> Kernel::types() const {
 // The kernel's own defects with a list that shrinks meanwhile cannot arise: what is copied is what
 // is passed on.
 void Kernel::malloc_type_list(const std::function<void(malloc_type*)>& function) {
-  malloc_type* temp = type("temp");
-  if (temp == nullptr) impl_->panic("malloc_type_list: no type temp");
+  malloc_type* const temp = impl_->temp;
   std::vector<malloc_type*> copied;
-  void* array = nullptr;
   while (true) {
     std::size_t count;
     {
       const std::lock_guard lock(impl_->malloc_mtx);
       count = impl_->kmemcount;
     }
-    array = malloc(count * sizeof(malloc_type*), temp, M_WAITOK);
-    const std::lock_guard lock(impl_->malloc_mtx);
-    if (impl_->kmemcount <= count) {
-      for (malloc_type* mtp = impl_->kmemstatistics; mtp != nullptr; mtp = mtp->ks_next)
-        copied.push_back(mtp);
-      break;
+    void* const array = malloc(count * sizeof(malloc_type*), temp, M_WAITOK);
+    {
+      const std::lock_guard lock(impl_->malloc_mtx);
+      if (impl_->kmemcount <= count)
+        for (malloc_type* mtp = impl_->kmemstatistics; mtp != nullptr; mtp = mtp->ks_next)
+          copied.push_back(mtp);
     }
-    count = impl_->kmemcount;
+    if (!copied.empty()) {
+      for (malloc_type* mtp : copied) function(mtp);
+      free(array, temp);
+      return;
+    }
+    free(array, temp);  // the list grew meanwhile
   }
-  for (malloc_type* mtp : copied) function(mtp);
-  free(array, temp);
 }
 
 TypeStats Kernel::type_stats(const malloc_type& mtp) const { return impl_->stats_of(mtp); }
@@ -325,6 +358,7 @@ void kern_static_type_register(malloc_type* mtp) {
   dtmalloc::DefaultKernel& state = dtmalloc::default_kernel_state();
   const std::lock_guard lock(state.mutex);
   state.static_types.push_back(mtp);
+  if (mtp->ks_mti.mti_stats == nullptr) dtmalloc::mark_registered(mtp, false);
   if (dtmalloc::Kernel* kernel = state.kernel.load()) kernel->malloc_init(mtp);
 }
 

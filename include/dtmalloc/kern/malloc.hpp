@@ -90,9 +90,6 @@ void kern_malloc_type_allocated(struct malloc_type* mtp, unsigned long size);
 void kern_malloc_type_freed(struct malloc_type* mtp, unsigned long size);
 void kern_malloc_init(void* type);
 void kern_malloc_uninit(void* type);
-// MALLOC_DEFINE in C: at start-up and at unload. The type joins the default kernel, now or at boot.
-void kern_static_type_register(struct malloc_type* mtp);
-void kern_static_type_unregister(struct malloc_type* mtp);
 struct malloc_type* kern_malloc_desc2type(const char* desc);
 void kern_malloc_type_list(void (*func)(struct malloc_type*, void*), void* arg);
 

@@ -7,7 +7,6 @@
 // Invariants:   probe argument (parg) = &type->ks_mti.mti_probes[0 or 1]; `count_` = slots not 0.
 // Differs:      a type that was unloaded stays in the kernel's graveyard, so a stale probe writes
 //               to memory that nobody reads.
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <dtmalloc/dtrace/provider.hpp>
@@ -47,12 +46,12 @@ class DtmallocProvider : public Provider {
   }
 
   void enable(ProbeId id, void* parg) override {
-    store(parg, id);
+    Kernel::set_probe_id(static_cast<std::uint32_t*>(parg), id);
     if (++count_ == 1) kernel_.set_malloc_probes_enabled(true);
   }
 
   void disable(ProbeId, void* parg) override {
-    store(parg, 0);
+    Kernel::set_probe_id(static_cast<std::uint32_t*>(parg), 0);
     if (--count_ == 0) kernel_.set_malloc_probes_enabled(false);
   }
 
@@ -69,11 +68,6 @@ class DtmallocProvider : public Provider {
   }
 
  private:
-  static void store(void* parg, std::uint32_t id) {
-    std::atomic_ref<std::uint32_t>(*static_cast<std::uint32_t*>(parg))
-        .store(id, std::memory_order_release);
-  }
-
   void provide_type(malloc_type& type) {
     const std::string name = function_name(type.ks_shortdesc);
     // One look-up stands for both: "free" is never asked for.
