@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "dtrace/dif/dif_int.hpp"
 #include "support/d_program.hpp"
@@ -270,6 +273,45 @@ TEST(DifNames, FaultsHaveTheirTexts) {
   EXPECT_EQ(fault_text(Fault::noscratch), "out of scratch space");
   EXPECT_EQ(fault_text(Fault::library), "library-level fault");
   EXPECT_EQ(to_string(AggFunction::llquantize), "llquantize");
+}
+
+// REQ: DLANG-37
+TEST_F(DifRun, GlobalsOfTwoCpusAreOneCopy) {
+  testing::FakeState other(kernel_);
+  other.reserve(space_);
+  std::vector<std::byte> shared(2 * 256);
+  machine_.state.shared_bytes = other.state.shared_bytes = shared.data();
+  other.state.globals = machine_.state.globals;
+  const auto stores = [&](const char* text) {
+    auto object = object_of(
+        {dif_index(DifOp::sets, 1, 1), dif_index(DifOp::stgs, kVarUser + 1, 1),
+         dif_index(DifOp::ldgs, kVarUser, 1), dif_index(DifOp::stgs, kVarUser, 1), ret(1)},
+        {}, std::string("\0", 1) + text + '\0');
+    return *verify(std::move(object), space_.variables);
+  };
+  const auto load =
+      *verify(object_of({dif_index(DifOp::ldgs, kVarUser + 1, 1), ret(1)}), space_.variables);
+  const auto seen = [&](DifState& state) {
+    std::string_view text;
+    EXPECT_TRUE(string_at(state, run(load, state), &text));
+    return std::string(text);
+  };
+  run(stores("first"), machine_.state);
+  EXPECT_EQ(seen(other.state), "first");
+  run(stores("longer text"), other.state);
+  EXPECT_EQ(seen(machine_.state), "longer text");
+  // Both at once: a mixture, never more than either. For ThreadSanitizer, too.
+  const auto work = [&](DifState& state, const char* text) {
+    const VerifiedDif store = stores(text);
+    for (int i = 0; i < 500; ++i) {
+      run(store, state);
+      EXPECT_EQ(seen(state).size(), 4U);
+    }
+  };
+  run(stores("aaaa"), machine_.state);
+  std::thread thread([&] { work(other.state, "bbbb"); });
+  work(machine_.state, "cccc");
+  thread.join();
 }
 
 }  // namespace
