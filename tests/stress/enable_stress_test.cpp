@@ -4,10 +4,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <dtmalloc/dtrace/provider.hpp>
 #include <dtmalloc/dtrace/session.hpp>
 #include <dtmalloc/kernel.hpp>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -134,18 +136,33 @@ TEST_F(EnableStress, CallbacksComeAndGoBesideEachOther) {
     std::uint64_t plain = 0;
     for (const std::uint64_t count : one.plain) plain += count;
     EXPECT_EQ(plain, one.calls.load());
+    EXPECT_GT(plain, 0u);  // every slot has had a callback while the threads went on
   }
 }
 
-// The command's own way: sessions come and go, each with an aggregation; the counts agree with the
-// statistics within what ran beside the enabling.
+// The sum of the numbers that end the lines of a printed aggregation.
+std::uint64_t total(const std::string& out) {
+  std::istringstream lines(out);
+  std::uint64_t sum = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t last = line.find_last_of(' ');
+    if (line.find("  stress ") == 0) sum += std::stoull(line.substr(last + 1));
+  }
+  return sum;
+}
+
+// The command's own way: sessions come and go, each with an aggregation that passes collect in
+// pieces; the counts agree with the statistics within what ran beside the enabling.
 TEST_F(EnableStress, SessionsWithAggregationsComeAndGo) {
   start();
-  for (int round = 0; round < 12; ++round) {
+  const auto allocations = [&] { return kernel->type_stats(*type).numallocs; };
+  for (int round = 0; round < 4; ++round) {
     std::string out;
     std::string err;
     Session session(*framework, {[&](std::string_view text) { out += text; },
                                  [&](std::string_view text) { err += text; }});
+    for (const char* rate : {"switchrate=1ms", "aggrate=1ms", "statusrate=1ms"})
+      ASSERT_TRUE(session.set_option(rate));
     auto program = session.compile(
         {.kind = ProgramSource::specifier,
          .text = "dtmalloc::stress:malloc {@[stringof args[0]->ks_shortdesc, cpu] = count();}",
@@ -154,12 +171,23 @@ TEST_F(EnableStress, SessionsWithAggregationsComeAndGo) {
          .args = {}});
     ASSERT_TRUE(program) << program.error().message;
     ASSERT_TRUE(session.enable(*program));
+    const std::uint64_t before = allocations();
     ASSERT_TRUE(session.go());
-    let_run();
-    session.work();
-    let_run();
+    const std::uint64_t begun = allocations();
+    for (int part = 0; part < 2; ++part) {
+      let_run();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (part % 2 == 0)
+        session.work();
+      else
+        kernel->cpus().clock().run_due();
+    }
+    const std::uint64_t ending = allocations();
     session.stop();
-    EXPECT_NE(out.find("  stress "), std::string::npos) << out;
+    const std::uint64_t after = allocations();
+    EXPECT_GE(total(out), ending - begun) << out;
+    EXPECT_LE(total(out), after - before) << out;
+    EXPECT_GE(total(out), 100u) << out;
     EXPECT_FALSE(session.had_errors()) << err;
   }
   join();
