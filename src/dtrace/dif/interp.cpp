@@ -84,6 +84,13 @@ bool load(DifState& state, std::uint64_t address, std::uint64_t* value) {
   const std::byte* bytes = bytes_at(state, address, sizeof(T));
   if (bytes == nullptr) return false;
   T raw;
+  if (sizeof(T) == 8 && reinterpret_cast<std::uintptr_t>(bytes) % 8 == 0) {
+    std::memcpy(value, bytes, sizeof *value);
+    if (is_kernel(address) && state.addresses != nullptr) {
+      *value = shown_word(*state.addresses, *value);
+    }
+    return true;
+  }
   copy_readable(state, address, bytes, reinterpret_cast<std::byte*>(&raw), sizeof raw);
   *value = static_cast<std::uint64_t>(static_cast<std::int64_t>(raw));
   if constexpr (!std::is_signed_v<T>) *value = raw;
