@@ -12,6 +12,10 @@
 namespace dtmalloc::sim {
 
 int import_command(const ImportOptions& options) {
+  if (options.format == "vmstat-z") {
+    complain("to import vmstat-z is not modelled yet, expected vmstat-m");
+    return kUsage;
+  }
   if (options.format != "vmstat-m") {
     static const std::vector<std::string> kFormats{"vmstat-m"};
     const auto near = nearest_names(options.format, kFormats);
@@ -28,15 +32,15 @@ int import_command(const ImportOptions& options) {
   const std::string name = options.file == "-" ? "<stdin>" : options.file;
   workload::ImportOptions how;
   how.replay_history = options.replay_history;
+  how.note = [](const std::string& note) { print_error(note + "\n"); };
   auto imported = workload::import_vmstat_m(*text, name, how);
   if (!imported) {
     print_error("dtmalloc: " + imported.error().message + "\n  expected " +
                 imported.error().expected + "\n");
     return kRefused;
   }
-  for (const std::string& note : imported->notes) print_error(note + "\n");
   const InterruptGuard interrupts;
-  const auto output = Output::open(options.output);
+  const auto output = Output::open(options.output, {options.file});
   if (output == nullptr) return kRefused;
   output->write(imported->text);
   return output->commit() ? kOk : kRefused;

@@ -18,7 +18,10 @@ std::atomic<bool> stop_asked{false};
 std::atomic<bool> progress_due{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+// The second signal of either kind kills.
 void on_stop(int) {
+  ::signal(SIGINT, SIG_DFL);
+  ::signal(SIGTERM, SIG_DFL);
   stop_asked.store(true, std::memory_order_relaxed);
   attention.store(true, std::memory_order_relaxed);
 }
@@ -47,14 +50,17 @@ void set_timer(long first_us, long next_us) {
 
 InterruptGuard::InterruptGuard() {
   handle(SIGPIPE, SIG_IGN, 0);
-  // After one signal the default action is back: the second one kills.
-  handle(SIGINT, on_stop, static_cast<int>(SA_RESETHAND | SA_RESTART));
-  handle(SIGTERM, on_stop, static_cast<int>(SA_RESETHAND | SA_RESTART));
+  // Also in a shell's background job, whose SIGINT is ignored: `kill -INT` is for scripts.
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_stop, SA_RESTART);
 }
 
 InterruptGuard::~InterruptGuard() {
-  handle(SIGINT, SIG_DFL, 0);
-  handle(SIGTERM, SIG_DFL, 0);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction old {};
+    if (sigaction(signal, nullptr, &old) == 0 && old.sa_handler == on_stop) {
+      handle(signal, SIG_DFL, 0);
+    }
+  }
 }
 
 bool InterruptGuard::interrupted() { return stop_asked.load(std::memory_order_relaxed); }

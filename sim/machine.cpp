@@ -27,16 +27,28 @@ std::optional<KernelConfig> machine_config(const workload::Workload& workload,
   KernelConfig config;
   workload.kernel.apply(config);
   config.fixed_cpus = true;
-  if (options.cpus) config.cpus = *options.cpus;
-  if (options.release) config.release = *options.release;
-  if (options.mem) config.mem = *options.mem;
+  // One after another, so that a message names the option.
+  const auto good = [&config](const std::string& option) {
+    const auto wrong = Kernel::check(config);
+    if (wrong) complain(option + ": " + wrong->message + ", expected " + wrong->expected);
+    return !wrong;
+  };
+  if (options.cpus) {
+    config.cpus = *options.cpus;
+    if (!good("--cpus")) return std::nullopt;
+  }
+  if (options.release) {
+    config.release = *options.release;
+    if (!good("--release")) return std::nullopt;
+  }
+  if (options.mem) {
+    config.mem = *options.mem;
+    if (!good("--mem")) return std::nullopt;
+  }
   if (options.seed) config.seed = *options.seed;
   if (options.real_clock) config.real_clock = *options.real_clock;
   if (options.invariants) config.invariants = true;
-  if (const auto wrong = Kernel::check(config)) {
-    print_error("dtmalloc: " + to_string(*wrong));
-    return std::nullopt;
-  }
+  if (!good("the machine")) return std::nullopt;
   return config;
 }
 

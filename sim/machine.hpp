@@ -15,7 +15,8 @@ namespace dtmalloc::sim {
 // Reads and parses a workload ("-": standard input); nothing: a message was printed.
 std::optional<workload::Workload> load_workload(const std::string& path);
 
-// The machine's configuration; nothing: it cannot be, and a message was printed.
+// The machine's configuration; nothing: an option of the command line cannot be, and a message was
+// printed.
 std::optional<KernelConfig> machine_config(const workload::Workload& workload,
                                            const MachineOptions& options);
 

@@ -27,16 +27,24 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
 }
 
 void add_machine_options(CLI::App& app, MachineOptions& machine) {
-  const auto size = [](std::optional<std::uint64_t>& slot) {
-    return [&slot](const CLI::results_t& values) {
-      slot = workload::parse_size(values.back());
-      return slot.has_value();
+  const auto read = [](std::optional<std::uint64_t>& slot, auto parse, const std::string& option,
+                       const std::string& expected) {
+    return [&slot, parse, option, expected](const CLI::results_t& values) {
+      slot = parse(values.back());
+      if (!slot)
+        throw CLI::ValidationError(option, "'" + values.back() + "', expected " + expected);
+      return true;
     };
   };
   app.add_option("--cpus", machine.cpus, "simulated CPUs")->check(CLI::Range(1, 1024));
   app.add_option("--release", machine.release, "FreeBSD release whose rules hold: 8, 12, 14, 16");
-  app.add_option("--mem", size(machine.mem), "physical memory: 512M, 2G, ...")->type_name("SIZE");
-  app.add_option("--seed", size(machine.seed), "seed of the run")->type_name("N");
+  app.add_option("--mem", read(machine.mem, workload::parse_size, "--mem", "a size: 512M, 2G, ..."),
+                 "physical memory: 512M, 2G, ...")
+      ->type_name("SIZE");
+  app.add_option("--seed",
+                 read(machine.seed, workload::parse_count, "--seed", "a number from 0 to 2^64-1"),
+                 "seed of the run")
+      ->type_name("N");
   app.add_flag("--invariants", machine.invariants, "kernel option INVARIANTS");
   app.add_option_function<std::string>(
          "--clock", [&machine](const std::string& clock) { machine.real_clock = clock == "real"; },
@@ -92,6 +100,15 @@ struct RunParser {
   CLI::Option *name, *script, *option, *quiet, *zdefs, *destructive, *flowindent;
 };
 
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
 // What is wrong with the command line, with the options that may have been meant.
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
@@ -100,11 +117,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     if (sub->parsed()) command = sub;
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    std::vector<std::string> names;
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-      for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-    }
+    const std::vector<std::string> names = option_names(*command);
     // CLI11 names the arguments behind a colon.
     const std::size_t colon = text.find(": ");
     if (colon != text.npos) {
@@ -114,6 +127,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
              did_you_mean(name, names);
     }
   }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) text += ", expected a number";
   complain(text);
   print_error("Try `dtmalloc " + (command == &app ? "" : command->get_name() + " ") + "--help`.\n");
   return kUsage;
@@ -122,6 +136,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  occupy_standard_descriptors();
   CLI::App app(
       "FreeBSD's malloc(9) and dtmalloc(4), simulated: runs workloads, traces them with D.",
       "dtmalloc");
@@ -153,6 +168,15 @@ int main(int argc, char** argv) {
     const bool later = std::find(kLater.begin(), kLater.end(), first) != kLater.end();
     complain(later ? "the command " + first + " is not modelled yet"
                    : "unknown command '" + first + "'" + did_you_mean(first, kCommands));
+    print_error("Commands: run, list, import. Try `dtmalloc --help`.\n");
+    return kUsage;
+  }
+  static const std::vector<std::string> kTop{"--help", "-h", "--version"};
+  if (first.starts_with('-') && std::find(kTop.begin(), kTop.end(), first) == kTop.end()) {
+    const std::vector<std::string> of_run = option_names(*run);
+    complain(std::find(of_run.begin(), of_run.end(), first) != of_run.end()
+                 ? "the option " + first + " belongs to a command: dtmalloc run " + first + " ..."
+                 : "unknown option " + first + did_you_mean(first, kTop));
     print_error("Commands: run, list, import. Try `dtmalloc --help`.\n");
     return kUsage;
   }

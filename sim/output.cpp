@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 namespace dtmalloc::sim {
 namespace {
@@ -29,13 +30,35 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
+// The file that a name stands for: links are followed, the last one may lead nowhere.
+std::string follow_links(const std::string& path) {
+  std::filesystem::path at = path;
+  std::error_code error;
+  for (int i = 0; i < 40 && std::filesystem::is_symlink(at, error); ++i) {
+    const auto to = std::filesystem::read_symlink(at, error);
+    if (error) break;
+    at = at.parent_path() / to;
+  }
+  return at.string();
+}
+
 }  // namespace
+
+void occupy_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    // The wrong direction: what a program reads or writes there is refused, as it was. The lowest
+    // free descriptor is this one.
+    (void)::open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
+  }
+}
 
 void print_error(std::string_view text) { (void)write_all(STDERR_FILENO, text); }
 
 void complain(std::string_view text) { print_error("dtmalloc: " + std::string(text) + "\n"); }
 
-std::unique_ptr<Output> Output::open(const std::string& path) {
+std::unique_ptr<Output> Output::open(const std::string& path,
+                                     const std::vector<std::string>& inputs) {
   std::unique_ptr<Output> out(new Output);
   if (path.empty()) {
     out->eager_ = ::isatty(STDOUT_FILENO) == 1;
@@ -44,10 +67,22 @@ std::unique_ptr<Output> Output::open(const std::string& path) {
   out->path_ = path;
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
+  for (const std::string& input : inputs) {
+    struct stat other {};
+    const bool known =
+        input == "-" ? ::fstat(STDIN_FILENO, &other) == 0 : ::stat(input.c_str(), &other) == 0;
+    if (exists && known && S_ISREG(status.st_mode) && other.st_dev == status.st_dev &&
+        other.st_ino == status.st_ino) {
+      complain("cannot write " + path + ": it is the input " + input);
+      return nullptr;
+    }
+  }
+  out->owned_ = true;
   if (exists && !S_ISREG(status.st_mode)) {  // a device or a pipe has no name to give
     out->fd_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    out->temporary_ = path + ".XXXXXX";
+    out->target_ = follow_links(path);
+    out->temporary_ = out->target_ + ".XXXXXX";
     out->fd_ = ::mkostemp(out->temporary_.data(), O_CLOEXEC);
     if (out->fd_ < 0) {
       out->temporary_.clear();
@@ -65,7 +100,7 @@ std::unique_ptr<Output> Output::open(const std::string& path) {
 }
 
 Output::~Output() {
-  if (fd_ > STDERR_FILENO) ::close(fd_);
+  if (owned_ && fd_ >= 0) ::close(fd_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
@@ -82,12 +117,12 @@ void Output::flush() {
 
 bool Output::commit() {
   flush();
-  if (fd_ > STDERR_FILENO) {
+  if (owned_ && fd_ >= 0) {
     if (::close(fd_) != 0 && error_ == 0) error_ = errno;
     fd_ = -1;
   }
   if (error_ == 0 && !temporary_.empty()) {
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
       error_ = errno;
     } else {
       temporary_.clear();

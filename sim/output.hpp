@@ -6,13 +6,16 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dtmalloc::sim {
 
 class Output {
  public:
-  // Empty path: standard output. Null: cannot be opened, and a message was printed.
-  static std::unique_ptr<Output> open(const std::string& path);
+  // Empty path: standard output. Null: cannot be opened, or is one of the inputs, and a message was
+  // printed.
+  static std::unique_ptr<Output> open(const std::string& path,
+                                      const std::vector<std::string>& inputs);
   ~Output();  // an uncommitted file is removed
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
@@ -26,13 +29,18 @@ class Output {
 
  private:
   Output() = default;
-  std::string path_, temporary_;  // temporary_ empty: written in place
+  std::string path_, target_;  // as named; behind its links
+  std::string temporary_;      // empty: written in place
   std::string buffer_;
   int fd_ = 1;
+  bool owned_ = false;  // fd_ was opened here
   int error_ = 0;
   bool eager_ = false;  // a terminal
 };
 
+// Occupies the standard descriptors that were closed, so that no file becomes one: reading and
+// writing there fails, and messages are lost. Call first.
+void occupy_standard_descriptors();
 // "dtmalloc: TEXT\n" on standard error.
 void complain(std::string_view text);
 // Text on standard error, as it is.

@@ -40,6 +40,7 @@ bool read_reports(const std::vector<std::string>& lists, const workload::Workloa
       const std::size_t equals = std::min(item.find('='), item.size());
       const std::string name = item.substr(0, equals);
       const std::string value = equals < item.size() ? item.substr(equals + 1) : std::string();
+      if (name.empty()) return fail(status, kUsage, "an empty name in the list of --report");
       if (std::find(kLater.begin(), kLater.end(), name) != kLater.end()) {
         return fail(status, kUsage, "the report " + name + " is not modelled yet");
       }

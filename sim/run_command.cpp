@@ -23,6 +23,9 @@ class Run {
       output_.flush();
       print_error(text);
     });
+    kernel_.cpus().set_interrupt_check([this] {
+      return attention.load(std::memory_order_relaxed) || (tracing_ && tracing_->exited());
+    });
     kernel_.cpus().bind(0);
   }
 
@@ -31,6 +34,14 @@ class Run {
     int status = kOk;
     if (!read_reports(options_.reports, workload_, kernel_.release(), reports, status)) {
       return status;
+    }
+    if (options_.json && reports.empty() && !sources.empty()) {
+      complain("--json formats reports: expected --report vmstat-m with it");
+      return kUsage;
+    }
+    if (sources.empty() && !options_.tracing.empty() &&
+        !Tracing(kernel_, output_).set_options(options_)) {
+      return kRefused;
     }
     if (sources.empty() && reports.empty()) {
       reports.push_back({"vmstat-m", kernel_.release().vmstat_format});
@@ -72,7 +83,7 @@ class Run {
       if (tracing_ && !tracing_->exited()) output_.write("\n");
       return false;
     }
-    if (tracing_ && tracing_->exited()) tracing_->stop();
+    if (tracing_ && tracing_->exited() && curcpu->critbase == 0) tracing_->stop();
     if (output_.failed()) return false;
     if (progress_.due()) {
       progress_shown_ = true;
@@ -129,8 +140,12 @@ int run_command(const RunOptions& options) {
   std::vector<dtrace::ProgramSource> sources;
   if (!read_programs(options, sources)) return kRefused;
   const auto config = machine_config(*workload, options.machine);
-  if (!config) return kRefused;
-  const auto output = Output::open(options.output);
+  if (!config) return kUsage;
+  std::vector<std::string> inputs{options.workload};
+  for (const ProgramOption& program : options.programs) {
+    if (program.script) inputs.push_back(program.text);
+  }
+  const auto output = Output::open(options.output, inputs);
   if (output == nullptr) return kRefused;
   const InterruptGuard interrupts;
   const int status = Run(options, *workload, *config, *output).all(sources);
@@ -150,9 +165,9 @@ int list_command(const ListOptions& options) {
     workload = std::move(*loaded);
   }
   const auto config = machine_config(*workload, options.machine);
-  if (!config) return kRefused;
+  if (!config) return kUsage;
   const InterruptGuard interrupts;
-  const auto output = Output::open("");
+  const auto output = Output::open("", {});
   Kernel kernel(*config);
   kernel.cpus().bind(0);
   workload::Runner runner(*workload, kernel);

@@ -6,12 +6,8 @@
 #include <cstring>
 #include <dtmalloc/workload/workload.hpp>
 
-#include "interrupt.hpp"
-
 namespace dtmalloc::sim {
 namespace {
-
-constexpr std::uint64_t kWatchInterval = 10'000'000;  // ns between looks for exit()
 
 dtrace::Framework& prepared(dtrace::Framework& framework, Kernel& kernel) {
   framework.load_standard_providers();
@@ -46,8 +42,7 @@ bool read_programs(const RunOptions& options, std::vector<dtrace::ProgramSource>
 }
 
 Tracing::Tracing(Kernel& kernel, Output& output)
-    : kernel_(kernel),
-      framework_(kernel.cpus(), kernel.addresses()),
+    : framework_(kernel.cpus(), kernel.addresses()),
       session_(prepared(framework_, kernel),
                {.out = [&output](std::string_view text) { output.write(text); },
                 .err =
@@ -56,17 +51,22 @@ Tracing::Tracing(Kernel& kernel, Output& output)
                       print_error(text);
                     }}) {}
 
-Tracing::~Tracing() {
-  if (watch_ != 0) kernel_.cpus().clock().cancel(watch_);
-}
-
-bool Tracing::start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources) {
+bool Tracing::set_options(const RunOptions& options) {
   for (const auto& [name, value] : options.tracing) {
     if (auto set = session_.set_option(name, value); !set) {
-      print_error("dtrace: failed to set -x " + name + ": " + set.error().message + "\n");
+      std::string text = "dtrace: failed to set -x " + name + ": " + set.error().message + "\n";
+      for (const std::string& near : set.error().near_names) {
+        text += (text.ends_with('\n') ? "  did you mean " : ", ") + near;
+      }
+      print_error(text.ends_with('\n') ? text : text + "?\n");
       return false;
     }
   }
+  return true;
+}
+
+bool Tracing::start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources) {
+  if (!set_options(options)) return false;
   std::vector<dtrace::ProgramId> programs;
   for (const dtrace::ProgramSource& source : sources) {
     auto program = session_.compile(source);
@@ -87,10 +87,6 @@ bool Tracing::start(const RunOptions& options, const std::vector<dtrace::Program
   }
   if (auto gone = session_.go(); !gone) return refused(gone.error(), "could not enable tracing: ");
   started_ = true;
-  Clock& clock = kernel_.cpus().clock();
-  watch_ = clock.schedule(clock.now() + kWatchInterval, kWatchInterval, [this] {
-    if (exited()) attention.store(true, std::memory_order_relaxed);
-  });
   return true;
 }
 

@@ -19,8 +19,9 @@ bool read_programs(const RunOptions& options, std::vector<dtrace::ProgramSource>
 class Tracing {
  public:
   Tracing(Kernel& kernel, Output& output);
-  ~Tracing();
 
+  // -x and its like; false: a message was printed.
+  bool set_options(const RunOptions& options);
   // Options, compilation, enabling, BEGIN; false: a message was printed.
   bool start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources);
   // Tracing ended by exit(); the workload goes on.
@@ -32,10 +33,8 @@ class Tracing {
   dtrace::Session& session() { return session_; }
 
  private:
-  Kernel& kernel_;
   dtrace::Framework framework_;
   dtrace::Session session_;
-  CalloutId watch_ = 0;
   bool started_ = false;
   bool stopped_ = false;
 };

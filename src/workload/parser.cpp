@@ -69,6 +69,9 @@ Workload Parser::take() {
     }
     fail("WL_NUL", {at, 1}, "a NUL byte: this is no text file", "a workload, one statement a line");
   }
+  if (text_.starts_with("\xef\xbb\xbf")) {
+    fail("WL_SYNTAX", text_.substr(0, 3), "a UTF-8 byte order mark", "the first statement");
+  }
   std::vector<Op> ops;
   statements(ops, false, 0);
   result_.bodies[0] = std::move(ops);

@@ -37,10 +37,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
 void Parser::statements(std::vector<Op>& ops, bool in_block, int depth) {
   while (true) {
     skip_blanks();
-    if (place_ == end_) {
-      if (in_block) fail_here("WL_SYNTAX", "a block is not closed", "\"}\"");
-      return;
-    }
+    if (place_ == end_) return;  // block() says which brace is open
     const char c = *place_;
     if (c == '#') {
       while (place_ < end_ && *place_ != '\n') ++place_;
@@ -109,7 +106,8 @@ void Parser::statement(std::vector<Op>& ops, int depth) {
     const char* start = place_;
     op.value = value(Context::time);
     const char* last = place_;
-    while (last > start && (last[-1] == ' ' || last[-1] == '\t' || last[-1] == '\r')) --last;
+    while (last > start && std::string_view(" \t\r)").find(last[-1]) != std::string_view::npos)
+      --last;
     if (op.value.expr == kNone && op.value.number != 0 && last[-1] != 's') {
       fail("WL_NUMBER", {start, static_cast<std::size_t>(last - start)}, "a time needs a unit",
            "20ns, 3us, 5ms, 2s");
@@ -185,11 +183,19 @@ void Parser::assignment(std::vector<Op>& ops, Op op, std::string_view name) {
 
 void Parser::block(Op& op, int depth) {
   if (!eat('{')) fail_here("WL_SYNTAX", "a block is missing", "\"{\"");
+  const std::string_view brace(place_ - 1, 1);
+  const char* const brace_line = line_start_;
+  const std::uint32_t brace_number = line_;
   if (depth + 1 > kMaxDepth) fail_here("WL_TOO_DEEP", "blocks are nested too deeply", "64 levels");
   op.body = static_cast<Index>(result_.bodies.size());
   result_.bodies.emplace_back();
   std::vector<Op> ops;
   statements(ops, true, depth + 1);
+  if (place_ == end_) {
+    line_ = brace_number;
+    line_start_ = brace_line;
+    fail("WL_SYNTAX", brace, "the block that begins here is not closed", "\"}\"");
+  }
   result_.bodies[op.body] = std::move(ops);
   ++place_;  // the closing brace
 }
@@ -227,6 +233,9 @@ void Parser::thread_statement(Op& op, int depth) {
                                  : key == "uid"  ? &thread.uid
                                  : key == "gid"  ? &thread.gid
                                                  : nullptr;
+    if (key == "execname" ? !thread.execname.empty() : slot != nullptr && slot->has_value()) {
+      fail("WL_REDECLARED", key, std::string(key) + " is set twice");
+    }
     if (key == "execname") {
       thread.execname = string_literal("the program's name");
     } else if (slot != nullptr) {
@@ -283,6 +292,7 @@ void Parser::history_statement(std::vector<Op>& ops, Op op, int depth) {
     if (!eat('=')) fail_here("WL_SYNTAX", "a number is missing", "\"=\"");
     skip_blanks();
     if (key == "sizes") {
+      if (!history.sizes.empty()) fail("WL_REDECLARED", key, "sizes is set twice");
       do {
         const std::string_view at = rest_token();
         const std::int64_t size = number(Context::size);
@@ -304,6 +314,7 @@ void Parser::history_statement(std::vector<Op>& ops, Op op, int depth) {
       fail("WL_UNKNOWN_ATTRIBUTE", key, "unknown attribute " + std::string(key),
            "allocs memalloced frees memfreed sizes", nearest_names(key, kKeys));
     }
+    if (slot->has_value()) fail("WL_REDECLARED", key, std::string(key) + " is set twice");
     *slot = static_cast<std::uint64_t>(number(Context::size));
   }
   op.detail = static_cast<Index>(result_.histories.size());
@@ -355,7 +366,7 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
   } else if (known("release") || known("cpus")) {
     std::optional<int>& slot = known("release") ? k.release : k.cpus;
     once(slot.has_value());
-    const std::uint64_t n = has_value ? parse_size(text).value_or(kTooMany) : kTooMany;
+    const std::uint64_t n = has_value ? parse_count(text).value_or(kTooMany) : kTooMany;
     need(n < kTooMany, known("cpus") ? "a number of CPUs" : "8, 12, 14 or 16");
     slot = static_cast<int>(n);
   } else if (known("mem") || known("kmem_zmax") || known("vm.kmem_zmax")) {
@@ -365,12 +376,12 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
     need(slot.has_value(), "a size such as 512M, 2G");
   } else if (known("seed")) {
     once(k.seed.has_value());
-    k.seed = has_value ? parse_size(text) : std::nullopt;
-    need(k.seed.has_value(), "a number");
+    k.seed = has_value ? parse_count(text) : std::nullopt;
+    need(k.seed.has_value(), "a number without a suffix");
   } else if (known("cost")) {
     once(k.op_cost.has_value());
     k.op_cost = has_value ? parse_time(text) : std::nullopt;
-    need(k.op_cost.has_value(), "a time such as 100ns");
+    need(k.op_cost && *k.op_cost <= Clock::kEndOfTime, "a time such as 100ns, at most 235 years");
   } else if (known("clock")) {
     once(k.real_clock.has_value());
     need(has_value && (text == "virtual" || text == "real"), "virtual or real");
@@ -400,6 +411,11 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
     fail("WL_UNKNOWN_SETTING", key, "unknown setting " + std::string(key),
          "release cpus mem seed cost clock invariants classes kmem_zmax capture",
          nearest_names(key, kKeys));
+  }
+  KernelConfig config;
+  k.apply(config);
+  if (const auto wrong = Kernel::check(config)) {
+    fail(wrong->tag.c_str(), at, wrong->message, wrong->expected);
   }
 }
 

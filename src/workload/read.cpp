@@ -39,6 +39,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text, const Unit (&un
   return std::nullopt;
 }
 
+constexpr Unit kCounts[] = {{"", 1}};
 constexpr Unit kSizes[] = {{"", 1},
                            {"K", std::uint64_t{1} << 10},
                            {"M", std::uint64_t{1} << 20},
@@ -82,6 +83,9 @@ Diagnostic text_error(const std::string& path, const std::string& text, std::siz
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   return parse_number(text, kSizes);
+}
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  return parse_number(text, kCounts);
 }
 std::optional<std::uint64_t> parse_time(std::string_view text) {
   return parse_number(text, kTimes);

@@ -10,6 +10,8 @@
 namespace dtmalloc::workload {
 namespace {
 
+constexpr std::uint64_t kLookMask = 1023;  // operations between two looks at the clock's check
+
 // Leaves the critical section, interrupt or no-sleep region that it entered.
 class ContextGuard {
  public:
@@ -223,13 +225,28 @@ void Runner::State::reallocate(Thread& thread, const Op& op) {
   put(thread, op, op.target, addr, op.type);
 }
 
+// The address at the statement's offset from a block. Only the arena has addresses to free.
+void* Runner::State::shifted(Thread& thread, const Op& op, void* addr) {
+  const std::int64_t offset = evaluate(thread, op, op.extra);
+  const std::uint64_t from = kernel.addresses().to_simulated(addr);
+  const std::uint64_t to = from + static_cast<std::uint64_t>(offset);
+  const bool wraps = offset < 0 ? to > from : to < from;
+  const void* host = from < AddressMap::kArena || from >= AddressMap::kData || wraps ||
+                             to < AddressMap::kArena || to >= AddressMap::kData
+                         ? nullptr
+                         : kernel.addresses().to_host(to, 1);
+  if (host == nullptr) {
+    fail(op, "WL_RANGE",
+         "the block's address + " + std::to_string(offset) + " lies outside the kernel's memory");
+  }
+  return const_cast<void*>(host);
+}
+
 void Runner::State::release(Thread& thread, const Op& op) {
   const Slot slot = get(thread, op, op.target);
   malloc_type* mtp = type_of(op, op.type == kNone ? slot.type : op.type);
   void* addr = slot.addr;
-  if (op.extra.number != 0 || op.extra.expr != kNone) {
-    addr = static_cast<std::byte*>(addr) + evaluate(thread, op, op.extra);
-  }
+  if (op.extra.number != 0 || op.extra.expr != kNone) addr = shifted(thread, op, addr);
   switch (op.kind) {
     case OpKind::free:
       return kern_free(addr, mtp);
@@ -372,11 +389,8 @@ void Runner::State::operation(Thread& thread, const Op& op) {
       cpus.move_to(static_cast<int>(id));
       return;
     }
-    case OpKind::wait: {
-      const std::uint64_t ns = size_value(thread, op, op.value, "time");
-      cpus.sleep_until(clock.now() + ns);
-      return;
-    }
+    case OpKind::wait:
+      return wait(thread, op);
     case OpKind::join:
       if (thread.self != main.self) fail(op, "WL_CONTEXT", "only the main thread joins the others");
       if (thread.contexts != 0)
@@ -404,16 +418,33 @@ void Runner::State::operation(Thread& thread, const Op& op) {
 }
 
 void Runner::State::after_operation() {
+  bool asked = false;
   if (virtual_clock) {
-    clock.advance(op_cost);
+    asked = !clock.advance(op_cost);
   } else {
     clock.run_due();
   }
   if (threaded) cpus.operation_done();
-  if (hooks.attention != nullptr && hooks.attention->load(std::memory_order_relaxed) &&
-      curcpu->critbase == 0 && hooks.attend && !hooks.attend()) {
-    outcome.stopped = ending = true;
+  if ((operations & kLookMask) == 0) asked = asked || clock.interrupted();
+  if (asked || (hooks.attention != nullptr && hooks.attention->load(std::memory_order_relaxed))) {
+    attend();
   }
+  if (ending) throw RunEnd{};
+}
+
+void Runner::State::attend() {
+  if (hooks.attend && !hooks.attend()) outcome.stopped = ending = true;
+  if (ending) throw RunEnd{};
+}
+
+void Runner::State::wait(Thread& thread, const Op& op) {
+  const std::uint64_t ns = size_value(thread, op, op.value, "time");
+  if (virtual_clock && !clock.can_advance(ns)) {
+    fail(op, "WL_RANGE",
+         "the clock would pass its end, " + std::to_string(Clock::kEndOfTime) + " ns after boot");
+  }
+  const std::uint64_t until = clock.after(ns);
+  while (!cpus.sleep_until(until) && clock.now() < until) attend();
   if (ending) throw RunEnd{};
 }
 

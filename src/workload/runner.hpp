@@ -74,10 +74,13 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   void type_statement(const Op& op);
   Result<void> history(const Op& op);
   void after_operation();
+  void attend();  // unwinds when the run ends here
+  void wait(Thread& thread, const Op& op);
   void end_all();
   void wake(NameStore& store);
   void set_site(Thread& thread, const Op& op);
   malloc_type* type_of(const Op& op, Index index);
+  void* shifted(Thread& thread, const Op& op, void* addr);
   Slot* find(Thread& thread, const Op& op, const BlockRef& ref);
   Slot& get(Thread& thread, const Op& op, const BlockRef& ref);  // waits until it is set
   void put(Thread& thread, const Op& op, const BlockRef& ref, void* addr, Index type);

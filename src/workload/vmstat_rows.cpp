@@ -184,6 +184,12 @@ struct Reader {
   }
 };
 
+// Of release 16: Type Use Memory Req Size(s).
+bool humanized_header(std::string_view text) {
+  return text.starts_with("Type") && text.find("Use") != text.npos &&
+         text.find("Memory") != text.npos && text.find("Req") != text.npos;
+}
+
 bool header(std::string_view text) {
   return text.find("Type") != text.npos && text.find("InUse") != text.npos &&
          text.find("MemUse") != text.npos;
@@ -224,6 +230,11 @@ VmstatTable read_vmstat_m(std::string_view text, const std::string& file) {
     if (line.find_first_not_of('.') == line.npos) {
       note("the table is cut here");
       continue;
+    }
+    if (humanized_header(line)) {
+      table.humanized = true;
+      note("skipped from here: a table of release 16, whose numbers lost digits");
+      break;
     }
     if (header(line)) {
       limits = line.find("Limit") != line.npos;

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <dtmalloc/sys/error.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ namespace dtmalloc::workload {
 
 struct ImportOptions {
   bool replay_history = false;  // past requests are made for real
+  // Called with each note in the end, also when no row is left.
+  std::function<void(const std::string&)> note;
 };
 
 struct ImportResult {
@@ -34,6 +37,7 @@ struct ImportResult {
   std::size_t rows = 0;
 };
 
+// A table, or the JSON document of `vmstat -m --libxo json`.
 Result<ImportResult> import_vmstat_m(std::string_view text, const std::string& file,
                                      const ImportOptions& options);
 
@@ -53,8 +57,12 @@ struct VmstatRow {
 struct VmstatTable {
   std::vector<VmstatRow> rows;
   std::vector<std::string> notes;
+  bool humanized = false;  // a header of release 16's table was seen
+  bool bytes = false;      // a JSON document of version 2, as release 16 writes it
 };
 VmstatTable read_vmstat_m(std::string_view text, const std::string& file);
+// The document of `vmstat -m --libxo json`.
+VmstatTable read_vmstat_json(std::string_view text, const std::string& file);
 
 // Live blocks that explain a row.
 struct BlockChoice {

@@ -26,9 +26,10 @@
 namespace dtmalloc::workload {
 
 struct RunHooks {
-  // Looked at between operations; when set, attend() is called (and should clear it).
+  // Looked at between operations; when set, attend() is called (and should clear it). A long wait
+  // looks up when CpuSet::set_interrupt_check() says so.
   std::atomic<bool>* attention = nullptr;
-  // False: end the run here.
+  // False: end the run here. May be called in a critical section.
   std::function<bool()> attend;
   // A failed expect, as it happens.
   std::function<void(const Diagnostic&)> report;

@@ -191,6 +191,8 @@ Result<std::string> read_text(const std::string& path);
 
 // "100", "4K", "2M", "1G" (powers of 1024); nothing for anything else.
 std::optional<std::uint64_t> parse_size(std::string_view text);
+// A number without a suffix: "4", "0x10".
+std::optional<std::uint64_t> parse_count(std::string_view text);
 // "20ns", "3us", "5ms", "2s".
 std::optional<std::uint64_t> parse_time(std::string_view text);
 std::string print_size(std::uint64_t bytes);

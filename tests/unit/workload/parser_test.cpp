@@ -104,7 +104,7 @@ TEST(Parser, NamesThePlaceOfAnError) {
       {"a = malloc 10Q M_TEMP M_WAITOK\n", "WL_NUMBER", 1, 12},
       {"a = malloc i M_TEMP M_WAITOK\n", "WL_UNKNOWN_VARIABLE", 1, 12},
       {"a = malloc 1 M_TEMP M_WAITOK extra\n", "WL_SYNTAX", 1, 30},
-      {"repeat 3 {\n", "WL_SYNTAX", 2, 1},
+      {"repeat 3 {\n", "WL_SYNTAX", 1, 10},
       {"}\n", "WL_SYNTAX", 1, 1},
       {"type M_X \"unclosed\n", "WL_STRING", 1, 10},
       {"type M_X \"a\\q\"\n", "WL_STRING", 1, 12},
