@@ -182,8 +182,7 @@ std::int64_t element_value(const AggSpec& spec, const std::vector<std::int64_t>&
   switch (spec.function) {
     case AggFunction::avg: {
       if (data[0] == 0) return 0;
-      const std::int64_t sum = data[1] / static_cast<std::int64_t>(normal);
-      return sum / data[0];
+      return divide_wrapping(divide_wrapping(data[1], static_cast<std::int64_t>(normal)), data[0]);
     }
     case AggFunction::stddev:
       return static_cast<std::int64_t>(stddev_value(data, normal));
@@ -198,7 +197,8 @@ std::uint64_t stddev_value(const std::vector<std::int64_t>& data, std::uint64_t 
                           static_cast<std::uint64_t>(data[2]);
   const auto count = static_cast<std::uint64_t>(data[0]);
   const uint128 mean_of_squares = squares / normal / normal / count;
-  const std::int64_t mean = data[1] / static_cast<std::int64_t>(normal) / data[0];
+  const std::int64_t mean =
+      divide_wrapping(divide_wrapping(data[1], static_cast<std::int64_t>(normal)), data[0]);
   const std::uint64_t magnitude =
       mean < 0 ? -static_cast<std::uint64_t>(mean) : static_cast<std::uint64_t>(mean);
   const uint128 square_of_mean = static_cast<uint128>(magnitude) * magnitude;

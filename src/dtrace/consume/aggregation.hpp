@@ -54,6 +54,11 @@ class AggStore {
   std::map<std::uint32_t, AggTable> tables_;
 };
 
+// a / b, b not 0, wrapping like the other operations on 64 bits: INT64_MIN / -1 is INT64_MIN.
+constexpr std::int64_t divide_wrapping(std::int64_t a, std::int64_t b) {
+  return b == -1 ? static_cast<std::int64_t>(-static_cast<std::uint64_t>(a)) : a / b;
+}
+
 // The number that count() ... max(), avg() and stddev() stand for, not normalised.
 std::int64_t element_value(const AggSpec& spec, const std::vector<std::int64_t>& data,
                            std::uint64_t normal = 1);

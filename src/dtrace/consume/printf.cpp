@@ -224,9 +224,8 @@ void print_aggregation_conversion(std::string& out, const Conversion& conversion
       is_signed = false;
       break;
     default:
-      value = table.normal > 1
-                  ? static_cast<std::uint64_t>(data[0] / static_cast<std::int64_t>(table.normal))
-                  : static_cast<std::uint64_t>(data[0]);
+      value = static_cast<std::uint64_t>(
+          divide_wrapping(data[0], static_cast<std::int64_t>(table.normal)));
       break;
   }
   char letter = conversion.conversion;

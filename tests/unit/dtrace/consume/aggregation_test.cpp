@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -164,6 +165,15 @@ TEST(Stddev, IsAnIntegerRoot) {
   EXPECT_EQ(stddev_value({2, 8, 40, 0}, 1), 2u);
   EXPECT_EQ(stddev_value({0, 0, 0, 0}, 1), 0u);
   EXPECT_EQ(stddev_value({1, -5, 25, 0}, 1), 0u);
+}
+
+// REQ: DTRACE-30
+TEST(AggregationValues, TheQuotientThatDoesNotFitWraps) {
+  const std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
+  const auto spec = AggSpec::of(desc_of(AggFunction::avg, 1, {}));
+  EXPECT_EQ(element_value(spec, {1, lowest}, ~std::uint64_t{0}), lowest);
+  EXPECT_EQ(element_value(spec, {2, 10}, ~std::uint64_t{0}), -5);
+  EXPECT_EQ(stddev_value({1, lowest, 0, 1ll << 62}, ~std::uint64_t{0}), 0u);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 #include "dtrace/consume/format.hpp"
 
@@ -180,6 +181,11 @@ TEST(PrintaFormat, ChoosesTheRenderingOfTheValue) {
 TEST(PrintaFormat, NormalisedSignedExceptAvg) {
   EXPECT_EQ(printed("%d", table_of(AggFunction::sum, {-1000}, 10)), "-100");
   EXPECT_EQ(printed("%d", table_of(AggFunction::avg, {2, -20})), "9223372036854775798");
+  // The factor is signed too; the one quotient that does not fit wraps.
+  const std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(printed("%d", table_of(AggFunction::sum, {-1000}, ~std::uint64_t{0})), "1000");
+  EXPECT_EQ(printed("%d", table_of(AggFunction::min, {lowest}, ~std::uint64_t{0})),
+            "-9223372036854775808");
 }
 
 }  // namespace
