@@ -245,6 +245,76 @@ TEST_F(DtraceTest, BufferSmallerThanARecordIsRefused) {
             "could not enable tracing: Enabling exceeds size of buffer");
 }
 
+// REQ: DTRACE-74
+TEST_F(DtraceTest, RecordsThatFitInNoBufferAreRefused) {
+  constexpr const char* kExceeds = "could not enable tracing: Enabling exceeds size of buffer";
+  open();
+  ASSERT_TRUE(session->set_option("strsize=4294967290"));
+  EXPECT_EQ(start("BEGIN {x = \"abc\"; trace(x);}"), kExceeds);
+  open();
+  ASSERT_TRUE(session->set_option("strsize=4294967295"));
+  EXPECT_EQ(start("BEGIN {trace(execname);}"), kExceeds);
+  // 1024 strings of 4m are 2^32 bytes.
+  std::string many = "BEGIN {printf(\"";
+  for (int i = 0; i < 1024; ++i) many += "%s";
+  many += '"';
+  for (int i = 0; i < 1024; ++i) many += ", execname";
+  open();
+  ASSERT_TRUE(session->set_option("strsize=4m"));
+  EXPECT_EQ(start(many + ");}"), kExceeds);
+  open();
+  ASSERT_TRUE(session->set_option("strsize=2g"));
+  EXPECT_EQ(start("BEGIN {@[execname, execname] = count();}"), kExceeds);
+  // Variables of such strings cost only what is written to them.
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_TRUE(session->set_option("strsize=4294967295"));
+  EXPECT_EQ(start("BEGIN {x = \"abc\"; this->y = x; printf(\"%d\", strlen(this->y));}"), "");
+  session->stop();
+  EXPECT_EQ(out, "3\n");
+}
+
+// REQ: DTRACE-75
+TEST_F(DtraceTest, BuffersThatTheHostRefuses) {
+  open();
+  ASSERT_TRUE(session->set_option("bufresize=manual"));
+  ASSERT_TRUE(session->set_option("bufsize=100000t"));
+  EXPECT_EQ(start("BEGIN {}"), "could not enable tracing: Cannot allocate memory");
+  // Only the size that was refused is halved.
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_TRUE(session->set_option("bufsize=100000t"));
+  EXPECT_EQ(start("BEGIN {@ = count();}"), "");
+  session->stop();
+  EXPECT_EQ(out, "\n                1\n");
+  EXPECT_EQ(err.rfind("dtrace: buffer size lowered to ", 0), 0u) << err;
+  EXPECT_EQ(err.find("aggregation size"), std::string::npos) << err;
+}
+
+// REQ: DTRACE-76
+TEST_F(DtraceTest, SmallBuffersWithAggregations) {
+  constexpr const char* kExceeds = "could not enable tracing: Enabling exceeds size of buffer";
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_TRUE(session->set_option("bufsize=8"));
+  EXPECT_EQ(start("BEGIN {@[execname] = count();}"), "");
+  session->stop();
+  EXPECT_EQ(out, "\n  dtrace                                                            1\n");
+  for (const char* size : {"aggsize=0", "aggsize=7"}) {
+    open();
+    ASSERT_TRUE(session->set_option(size));
+    EXPECT_EQ(start("BEGIN {@ = count();}"), kExceeds) << size;
+  }
+  open();
+  ASSERT_TRUE(session->set_option("aggsize=8"));
+  EXPECT_EQ(start("BEGIN {@ = count();}"), "");
+  session->stop();
+  EXPECT_NE(err.find("dtrace: 1 aggregation drop on CPU 0\n"), std::string::npos) << err;
+  open();
+  ASSERT_TRUE(session->set_option("bufsize=7"));
+  EXPECT_EQ(start("BEGIN {}"), kExceeds);
+}
+
 // REQ: DTRACE-29
 TEST_F(DtraceTest, AggregationDropsAreReported) {
   open();

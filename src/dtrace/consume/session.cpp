@@ -195,6 +195,7 @@ Result<void> Session::go() {
   ConsumerConfig& config = impl.consumer.config;
   config.bufsize = impl.options.get("bufsize");
   config.aggsize = impl.options.get("aggsize");
+  config.resize = impl.options.get("bufresize") == 0;
   const ConsumerConfig wanted = config;
   impl.aggregations.define(impl.space.aggregations);
   if (const int failure = impl.consumer.go(impl.space, &impl.tracer); failure != 0) {

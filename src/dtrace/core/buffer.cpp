@@ -19,6 +19,13 @@ void release_memory(std::byte* memory, std::size_t size) {
   if (memory != nullptr) munmap(memory, size);
 }
 
+bool ReservedMemory::reserve(std::size_t size) {
+  release_memory(data_, size_);
+  data_ = size > 0 ? reserve_memory(size) : nullptr;
+  size_ = data_ != nullptr ? size : 0;
+  return size == size_;
+}
+
 PrincipalBuffer::~PrincipalBuffer() {
   release_memory(active, size);
   release_memory(other, size);

@@ -17,6 +17,22 @@ namespace dtmalloc::dtrace {
 std::byte* reserve_memory(std::size_t size);
 void release_memory(std::byte* memory, std::size_t size);
 
+// Reserved memory with its owner.
+class ReservedMemory {
+ public:
+  ReservedMemory() = default;
+  ReservedMemory(const ReservedMemory&) = delete;
+  ReservedMemory& operator=(const ReservedMemory&) = delete;
+  ~ReservedMemory() { release_memory(data_, size_); }
+  // Replaces what was there. False: the host refuses.
+  bool reserve(std::size_t size);
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
 inline constexpr std::uint32_t kRecordHeader = 12;  // EPID, timestamp in two halves
 
 struct PrincipalBuffer {

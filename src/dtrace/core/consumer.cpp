@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 namespace dtmalloc::dtrace {
@@ -15,7 +16,9 @@ namespace {
 // Where consumers' states would lie in a kernel: what arg0 of BEGIN shows.
 constexpr std::uint64_t kCookieBase = 0xfffffe0fff000000;
 
-std::uint32_t align_up(std::uint32_t value, std::uint32_t alignment) {
+constexpr std::size_t kSmallestBuffer = 8;
+
+std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) & ~(alignment - 1);
 }
 
@@ -34,24 +37,31 @@ class RecordLayout {
   explicit RecordLayout(Ecb& ecb) : ecb_(ecb) {}
   std::uint32_t place(std::uint32_t size, std::uint32_t alignment) {
     used_ = align_up(used_, alignment);
-    const std::uint32_t offset = used_;
+    const auto offset = static_cast<std::uint32_t>(used_);
     used_ += size;
     if (alignment == 8) ecb_.alignment = 8;
     records_ = true;
     return offset;
   }
-  void tuple(std::uint32_t size) { tuple_ = std::max(tuple_, size); }
+  void tuple(std::uint64_t size) { tuple_ = std::max(tuple_, size); }
   void finish(bool empty_body) {
     used_ = align_up(used_, 4);
-    ecb_.size = records_ || empty_body ? used_ : 0;
-    ecb_.tuple = align_up(used_, 8);
-    ecb_.needed = tuple_ > 0 ? ecb_.tuple + align_up(tuple_, 4) : used_;
+    const std::uint64_t tuple_at = align_up(used_, 8);
+    const std::uint64_t needed = tuple_ > 0 ? tuple_at + align_up(tuple_, 4) : used_;
+    if (needed > std::numeric_limits<std::uint32_t>::max()) {
+      // Offsets are 32 bits wide.
+      ecb_.needed = kNeverFits;
+      return;
+    }
+    ecb_.size = records_ || empty_body ? static_cast<std::uint32_t>(used_) : 0;
+    ecb_.tuple = static_cast<std::uint32_t>(tuple_at);
+    ecb_.needed = needed;
   }
 
  private:
   Ecb& ecb_;
-  std::uint32_t used_ = kRecordHeader;
-  std::uint32_t tuple_ = 0;
+  std::uint64_t used_ = kRecordHeader;
+  std::uint64_t tuple_ = 0;
   bool records_ = false;
 };
 
@@ -148,7 +158,7 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
         step.kind = StepKind::aggregate;
         step.aggregation = AggSpec::of(aggregations.at(action.aggregation - 1));
         step.index = index;
-        std::uint32_t size = 4;  // the aggregation's id
+        std::uint64_t size = 4;  // the aggregation's id
         for (const Value& value : action.values) {
           KeyStep key{&value.dif, value.desc, recorded_size(value.desc)};
           size = align_up(size, datum_alignment(key.desc, key.size)) + key.size;
@@ -252,19 +262,26 @@ bool Consumer::attach_hidden_error() {
   ecb->recorded.push_back(std::move(recorded));
   attach(std::move(ecb), *probe);
   framework_.publish_added({probe});
+  has_hidden_error_ = true;
   return true;
 }
 
-ConsumerCpu* Consumer::join(Cpu& cpu) {
+ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   const std::lock_guard lock(join_mutex_);
   auto& slot = cpus_[static_cast<std::size_t>(cpu.id)];
   if (ConsumerCpu* state = slot.load(std::memory_order_relaxed); state != nullptr) return state;
+  const auto refuse = [&](std::size_t* size) {
+    if (refused != nullptr) *refused = size;
+    return nullptr;
+  };
   auto state = std::make_unique<ConsumerCpu>();
-  if (!state->buffer.reserve(config.bufsize)) return nullptr;
-  if (has_aggregations_ && !state->aggregations.reserve(config.aggsize)) return nullptr;
+  if (!state->buffer.reserve(config.bufsize)) return refuse(&config.bufsize);
+  if (has_aggregations_ && !state->aggregations.reserve(config.aggsize)) {
+    return refuse(&config.aggsize);
+  }
+  if (!state->local_bytes.reserve(local_count_ * config.strsize)) return refuse(nullptr);
   state->locals.resize(local_count_);
-  state->local_bytes.resize(local_count_ * config.strsize);
-  state->global_view.resize(global_bytes_.size());
+  if (!state->global_view.reserve(globals_.size() * config.strsize)) return refuse(nullptr);
   DifState& dif = state->dif;
   dif.addresses = &framework_.addresses;
   dif.strsize = config.strsize;
@@ -284,31 +301,47 @@ ConsumerCpu* Consumer::join(Cpu& cpu) {
   return made;
 }
 
-int Consumer::go(const ProgramSpace& space, SimThread* thread) {
-  const std::lock_guard lock(framework_.mutex);
-  if (activity() != Activity::inactive) return EBUSY;
-  if (!attach_hidden_error()) return ENXIO;
+// The buffers of every CPU: with `resize` a size is halved until the host grants it.
+int Consumer::reserve_all() {
+  std::size_t need = 0;  // of a firing on an empty buffer
+  std::size_t hidden = 0;
   for (const auto& ecb : ecbs_) {
-    // A firing on an empty buffer must fit.
-    if (config.bufsize < ecb->needed || config.bufsize < 8) return ENOSPC;
+    std::size_t& most = ecb->role == EcbRole::hidden_error ? hidden : need;
+    most = std::max(most, ecb->needed);
   }
-  globals_.assign(space.globals, 0);
-  global_bytes_.assign(std::size_t{space.globals} * config.strsize, std::byte{0});
-  local_count_ = space.locals;
-  strings_ = space.strings;
-  const auto join_all = [this] {
+  if (need == kNeverFits) return ENOSPC;
+  if (has_aggregations_) {
+    config.bufsize = std::max({config.bufsize, need, hidden});
+    if (config.aggsize < kSmallestBuffer) return ENOSPC;
+  }
+  if (config.bufsize < std::max(need, kSmallestBuffer)) return ENOSPC;
+  const auto join_all = [this](std::size_t** refused) {
     for (int id = 0; id < framework_.cpus.count(); ++id) {
-      if (join(framework_.cpus.cpu(id)) == nullptr) return false;
+      if (join(framework_.cpus.cpu(id), refused) == nullptr) return false;
     }
     return true;
   };
-  while (!join_all()) {
+  std::size_t* refused = nullptr;
+  while (!join_all(&refused)) {
     for (auto& slot : cpus_) slot.store(nullptr, std::memory_order_relaxed);
     cpu_states_.clear();
-    config.bufsize /= 2;
-    config.aggsize /= 2;
-    if (config.bufsize < 4096) return ENOMEM;
+    if (refused == nullptr || !config.resize) return ENOMEM;
+    *refused /= 2;
+    const std::size_t least = refused == &config.bufsize ? need : 0;
+    if (*refused < std::max(least, kSmallestBuffer)) return ENOMEM;
   }
+  return 0;
+}
+
+int Consumer::go(const ProgramSpace& space, SimThread* thread) {
+  const std::lock_guard lock(framework_.mutex);
+  if (activity() != Activity::inactive) return EBUSY;
+  if (!has_hidden_error_ && !attach_hidden_error()) return ENXIO;
+  globals_.assign(space.globals, 0);
+  local_count_ = space.locals;
+  if (!global_bytes_.reserve(std::size_t{space.globals} * config.strsize)) return ENOMEM;
+  strings_ = space.strings;
+  if (const int error = reserve_all(); error != 0) return error;
   activity_.store(Activity::warmup, std::memory_order_release);
   Cpu& cpu = framework_.cpus.cpu(0);
   const std::uint64_t arguments[6] = {cookie_, 0, 0, 0, 0, 0};

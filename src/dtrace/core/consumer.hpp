@@ -76,6 +76,9 @@ enum class EcbRole : std::uint8_t {
   hidden_error,  // the consumer's own: its record becomes the message of a run-time error
 };
 
+// What an ECB needs whose record is too large for any buffer.
+inline constexpr std::size_t kNeverFits = ~std::size_t{0} / 2;
+
 // One clause on one probe: an enabled control block.
 struct Ecb {
   Consumer* consumer = nullptr;
@@ -83,7 +86,7 @@ struct Ecb {
   std::uint32_t epid = 0;
   EcbRole role = EcbRole::normal;
   std::uint32_t size = 0;       // of the record; 0: nothing is recorded
-  std::uint32_t needed = 0;     // record and tuple
+  std::size_t needed = 0;       // record and tuple
   std::uint32_t alignment = 4;  // of the record: 4 or 8
   std::uint32_t tuple = 0;      // where the tuple is built, from the record's start
   const VerifiedDif* predicate = nullptr;
@@ -96,6 +99,7 @@ struct ConsumerConfig {
   std::size_t bufsize = std::size_t{4} << 20;
   std::size_t aggsize = std::size_t{4} << 20;
   std::uint32_t strsize = 256;
+  bool resize = true;  // bufresize=auto: halve what the host refuses
 };
 
 // A firing as the clauses of one probe see it.
@@ -115,8 +119,8 @@ struct ConsumerCpu {
   DifState dif;
   std::uint32_t fault_action = 0;  // of the last fault inside an aggregation
   std::vector<std::uint64_t> locals;
-  std::vector<std::byte> local_bytes;
-  std::vector<std::byte> global_view;  // DifState::global_bytes
+  ReservedMemory local_bytes;
+  ReservedMemory global_view;  // DifState::global_bytes
 };
 
 class Consumer {
@@ -131,7 +135,8 @@ class Consumer {
   // Makes an ECB for every probe that matches a clause; the number of pairs. The program is
   // retained: probes that appear later are matched too.
   std::size_t enable(std::shared_ptr<const Program> program, const ProgramSpace& space);
-  // Buffers, the hidden ERROR clause, BEGIN. 0 or an errno. May lower bufsize and aggsize.
+  // Buffers, the hidden ERROR clause, BEGIN. 0 or an errno. May lower bufsize and aggsize, and
+  // raises bufsize to what aggregations need.
   int go(const ProgramSpace& space, SimThread* thread);
   // END, once; afterwards nothing fires.
   void stop(SimThread* thread);
@@ -175,7 +180,9 @@ class Consumer {
                                 const std::vector<AggregationDesc>& aggregations, Probe& probe);
   void attach(std::unique_ptr<Ecb> ecb, Probe& probe);
   bool attach_hidden_error();
-  ConsumerCpu* join(Cpu& cpu);
+  // `refused`: the size in config that the host did not grant, null when none is to blame.
+  ConsumerCpu* join(Cpu& cpu, std::size_t** refused = nullptr);
+  int reserve_all();
   void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
   bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple);
 
@@ -185,8 +192,9 @@ class Consumer {
   std::vector<std::unique_ptr<Ecb>> ecbs_;
   std::vector<RetainedProgram> programs_;
   bool has_aggregations_ = false;
+  bool has_hidden_error_ = false;
   std::vector<std::uint64_t> globals_;
-  std::vector<std::byte> global_bytes_;
+  ReservedMemory global_bytes_;
   std::string strings_;  // of all objects
   std::size_t local_count_ = 0;
   std::atomic<std::uint64_t> error_drops_{0};
