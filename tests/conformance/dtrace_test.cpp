@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <dtmalloc/dtrace/session.hpp>
 #include <dtmalloc/kernel.hpp>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace dtmalloc::dtrace {
@@ -540,6 +542,45 @@ TEST_F(DtraceTest, TickFiresOnTheMachinesClock) {
   EXPECT_EQ(framework->enabled_probes(), 0u);
   open();
   EXPECT_EQ(start("tick-1fortnight {}").rfind("dtrace: invalid probe specifier", 0), 0u);
+}
+
+// REQ: DTRACE-77
+TEST_F(DtraceTest, NormalizingByZeroAbortsProcessing) {
+  EXPECT_EQ(run("BEGIN {@ = count(); printf(\"a\"); normalize(@, 0); printf(\"b\");} "
+                "BEGIN {printf(\"c\");} END {printf(\"d\");}"),
+            "a");
+  EXPECT_EQ(err, "dtrace: processing aborted: Invalid normalization\n");
+  EXPECT_TRUE(session->done());
+  EXPECT_EQ(session->exit_status(), 1);
+  EXPECT_EQ(framework->enabled_probes(), 0u);
+  // In the last pass too, whatever exit() said.
+  EXPECT_EQ(run("BEGIN {@ = count(); exit(3);} END {normalize(@, 0);}"), "");
+  EXPECT_EQ(session->exit_status(), 1);
+}
+
+// REQ: DTRACE-78
+TEST_F(DtraceTest, PassesOfSeveralThreadsAreSerialised) {
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_EQ(start("dtmalloc::a_type:malloc {printf(\"%d\\n\", arg3); @[arg3] = count();}"), "");
+  std::atomic<bool> done{false};
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 2; ++i) {
+    workers.emplace_back([&] {
+      while (!done) session->work();
+    });
+  }
+  for (int i = 0; i < 300; ++i) {
+    pair(16, type);
+    kernel->cpus().clock().advance(10000000);
+  }
+  done = true;
+  for (std::thread& worker : workers) worker.join();
+  session->stop();
+  std::string expected;
+  for (int i = 0; i < 300; ++i) expected += "16\n";
+  EXPECT_EQ(out, expected + "\n               16              300\n");
+  EXPECT_EQ(err, "");
 }
 
 }  // namespace

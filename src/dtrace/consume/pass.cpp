@@ -22,12 +22,22 @@ void Session::Impl::schedule() {
   const std::uint64_t interval =
       std::min({options.get("switchrate", kSecond), options.get("aggrate", kSecond),
                 std::min(options.get("statusrate", kSecond), kSlowestStatus)});
-  if (interval == 0) return;
   Clock& clock = framework.cpus().clock();
   callout = clock.schedule(clock.now() + interval, interval, [this] {
-    if (active && !stopped) pass(false);
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    if (lock.owns_lock()) guarded_pass();
   });
   scheduled = true;
+}
+
+void Session::Impl::guarded_pass() {
+  if (!active || stopped || passing) return;
+  struct Guard {
+    bool& flag;
+    explicit Guard(bool& flag) : flag(flag) { flag = true; }
+    ~Guard() { flag = false; }
+  } guard(passing);
+  pass(false);
 }
 
 void Session::Impl::report_drop(const char* tag, std::uint64_t count, const std::string& text) {
@@ -57,6 +67,7 @@ void Session::Impl::pass(bool final) {
   if (due(&last_aggregation, options.get("aggrate", kSecond))) take_aggregations();
   if (due(&last_switch, options.get("switchrate", kSecond))) take_records(final);
   first_pass = false;
+  if (aborted && !final) abort();
 }
 
 void Session::Impl::take_aggregations() {
@@ -124,7 +135,10 @@ void Session::Impl::take_records(bool final) {
       }
     }
   }
-  for (const Record& record : records) print_record(record);
+  for (const Record& record : records) {
+    print_record(record);
+    if (aborted) return;
+  }
   for (int cpu = 0; cpu < count; ++cpu) {
     const std::uint64_t dropped = drops[static_cast<std::size_t>(cpu)];
     report_drop("DTRACEDROP_PRINCIPAL", dropped,
@@ -132,11 +146,21 @@ void Session::Impl::take_records(bool final) {
   }
 }
 
+void Session::Impl::abort() {
+  if (scheduled) framework.cpus().clock().cancel(callout);
+  stopped = true;
+  exit_status = 1;
+  consumer.close();
+}
+
 void Session::Impl::finish() {
   consumer.stop(&tracer);
   if (scheduled) framework.cpus().clock().cancel(callout);
-  scheduled = false;
   pass(true);
+  if (aborted) {
+    abort();
+    return;
+  }
   stopped = true;
   out("\n");
   print_unprinted();

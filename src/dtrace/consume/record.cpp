@@ -154,9 +154,8 @@ void Session::Impl::do_action(std::string& text, const Record& record,
       if (AggTable* table = aggregations.table(action.aggregation); table != nullptr) {
         const std::uint64_t normal = unsigned_value(field(1));
         if (normal == 0) {
-          had_errors = true;
-          message("processing aborted: Invalid normalization");
-          break;
+          aborted = true;
+          return;
         }
         table->normal = normal;
       }
@@ -176,7 +175,14 @@ void Session::Impl::print_record(const Record& record) {
   }
   std::string text;
   print_prefix(text, record);
-  for (const RecordedAction& action : record.ecb->recorded) do_action(text, record, action);
+  for (const RecordedAction& action : record.ecb->recorded) {
+    do_action(text, record, action);
+    if (aborted) {
+      out(text);
+      message("processing aborted: Invalid normalization");
+      return;
+    }
+  }
   if (!quiet()) text += '\n';
   out(text);
 }

@@ -188,6 +188,7 @@ Result<std::size_t> Session::enable(ProgramId program) {
 
 Result<void> Session::go() {
   Impl& impl = *impl_;
+  const std::lock_guard lock(impl.mutex);
   if (impl.active) return error("D_GO", "Operation illegal when tracing is active");
   if (impl.matched == 0 && !impl.options.is_set("zdefs")) {
     return error("D_GO", impl.programs.empty() ? "no probes specified" : "no probes matched");
@@ -219,12 +220,13 @@ Result<void> Session::go() {
     impl.message("allowing destructive actions");
   }
   impl.schedule();
-  impl.pass(false);
+  impl.guarded_pass();
   return {};
 }
 
 void Session::work() {
-  if (impl_->active && !impl_->stopped) impl_->pass(false);
+  const std::lock_guard lock(impl_->mutex);
+  impl_->guarded_pass();
 }
 
 bool Session::done() const { return impl_->stopped; }
@@ -232,7 +234,8 @@ int Session::exit_status() const { return impl_->exit_status; }
 bool Session::had_errors() const { return impl_->had_errors; }
 
 void Session::stop() {
-  if (impl_->active && !impl_->stopped) impl_->finish();
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->active && !impl_->stopped && !impl_->passing) impl_->finish();
 }
 
 bool Session::list(const ProbeDescription* description) {

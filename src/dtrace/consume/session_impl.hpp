@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What a Session is made of.
 // Counterpart:  dtrace_hdl_t
-// Locking:      one thread at a time; the framework locks for itself.
+// Locking:      `mutex` around everything that changes tracing: go, passes, stop. A callout only
+//               tries it, as a pass that is under way serves it too; so cancelling the callout with
+//               the mutex held cannot deadlock. The framework locks for itself, after it.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <dtmalloc/dtrace/session.hpp>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,12 +61,15 @@ struct Session::Impl {
   std::size_t matched = 0;
 
   // --- tracing
+  std::recursive_mutex mutex;
+  bool passing = false;  // a pass is under way: one that its output causes is not begun
   bool active = false;
-  bool stopped = false;
-  int exit_status = 0;
-  bool had_errors = false;
+  std::atomic<bool> stopped{false};
+  std::atomic<int> exit_status{0};
+  std::atomic<bool> had_errors{false};
   CalloutId callout = 0;
-  bool scheduled = false;
+  bool scheduled = false;  // `callout` was made
+  bool aborted = false;    // processing stops: no END, no further output
   std::uint64_t last_switch = 0, last_aggregation = 0, last_status = 0;
   bool first_pass = true;
   AggStore aggregations;
@@ -94,8 +101,10 @@ struct Session::Impl {
   TimeFormat time_format() const { return {framework.cpus().clock().is_real()}; }
 
   // --- pass.cpp
+  void guarded_pass();  // unless tracing has ended. Requires: mutex held
   void pass(bool final);
   void schedule();
+  void abort();  // after an error that ends processing
   void finish();  // END, the last pass, the end of the output
   void take_aggregations();
   void take_records(bool final);
