@@ -583,5 +583,21 @@ TEST_F(DtraceTest, PassesOfSeveralThreadsAreSerialised) {
   EXPECT_EQ(err, "");
 }
 
+// REQ: DTRACE-51
+TEST_F(DtraceTest, AnEmptyValueUnsets) {
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  EXPECT_TRUE(session->quiet());
+  ASSERT_TRUE(session->set_option("quiet", ""));
+  EXPECT_FALSE(session->quiet());
+  ASSERT_TRUE(session->set_option("quiet", {}));
+  EXPECT_TRUE(session->quiet());
+  ASSERT_TRUE(session->set_option("quiet="));
+  EXPECT_FALSE(session->quiet());
+  ASSERT_TRUE(session->set_option("quiet"));
+  EXPECT_EQ(start("#pragma D option quiet=\nBEGIN {}"), "");
+  EXPECT_FALSE(session->quiet());
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace

@@ -113,7 +113,7 @@ Session::~Session() {
 }
 
 Result<void> Session::set_option(std::string_view name, std::string_view value) {
-  return impl_->set_option(name, value.empty() ? std::string_view() : value);
+  return impl_->set_option(name, value);
 }
 
 Result<void> Session::set_option(std::string_view text) {
@@ -123,6 +123,7 @@ Result<void> Session::set_option(std::string_view text) {
 }
 
 Result<void> Session::Impl::set_option(std::string_view name, std::string_view value) {
+  const std::lock_guard lock(mutex);
   const std::string failure = options.set(name, value, false, active);
   if (failure.empty()) return {};
   Diagnostic diagnostic = error("CLI_OPTION", failure);
@@ -154,7 +155,7 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
   input.arguments.push_back(source.kind == ProgramSource::script ? source.name : "dtrace");
   input.arguments.insert(input.arguments.end(), source.args.begin(), source.args.end());
   input.set_option = [&](std::string_view name, std::string_view value) {
-    return options.set(name, value.empty() ? std::string_view() : value, true, impl_->active);
+    return options.set(name, value, true, impl_->active);
   };
   auto output = dtrace::compile(input, impl_->catalog, impl_->space);
   if (!output) {
