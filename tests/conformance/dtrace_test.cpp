@@ -599,5 +599,39 @@ TEST_F(DtraceTest, AnEmptyValueUnsets) {
   EXPECT_FALSE(session->quiet());
 }
 
+// REQ: DTRACE-80
+TEST_F(DtraceTest, MacroVariablesAreThoseOfTheCommandsProcess) {
+  EXPECT_EQ(run("BEGIN {printf(\"%d %d %d %d\", $pid == pid, $ppid == ppid, $uid == uid, $gid == "
+                "gid);}"),
+            "1 1 1 1\n");
+  EXPECT_EQ(
+      run("BEGIN {printf(\"%d %d %d %d %d %d %d %d %d %d %d\", $pid, $ppid, $pgid, $sid, $uid, "
+          "$euid, $gid, $egid, $taskid, $projid, $target);}"),
+      "1000 999 1000 999 0 0 0 0 0 0 0\n");
+}
+
+// REQ: DTRACE-81
+TEST_F(DtraceTest, FlowIndentOfOtherProbes) {
+  open();
+  ASSERT_TRUE(session->set_option("flowindent"));
+  EXPECT_EQ(start("BEGIN {}"), "");
+  session->stop();
+  EXPECT_EQ(out,
+            "CPU FUNCTION                                 \n"
+            "  0 | :BEGIN                                  \n"
+            "\n");
+  // Quiet: heading and prefix are printed, the record's newline is not.
+  open();
+  ASSERT_TRUE(session->set_option("flowindent"));
+  ASSERT_TRUE(session->set_option("quiet"));
+  EXPECT_EQ(start("dtmalloc::a_type:malloc {printf(\"%d\\n\", arg3);}"), "");
+  pair(16, type);
+  session->stop();
+  EXPECT_EQ(out,
+            "CPU FUNCTION                                 \n"
+            "  0 | a_type:malloc                           16\n"
+            "\n");
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace

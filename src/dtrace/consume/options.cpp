@@ -292,7 +292,7 @@ std::string Options::set(std::string_view name, std::string_view value, bool fro
       values_[std::string(name)] = number;
       return {};
     case Kind::rate:
-      if (!has_value || !parse_rate(value, &number)) return kInvalidValue;
+      if (!has_value || !parse_rate(value, &number) || number == 0) return kInvalidValue;
       values_[std::string(name)] = number;
       return {};
     case Kind::policy:

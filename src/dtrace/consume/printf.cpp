@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // printf() and printa() with a format: every conversion of spec/dtrace.md 14.
 // Counterpart:  dt_printf.c
-// Differs:      %a and %A print the address; there are no symbols to name it by.
+// Differs:      %a and %A print the address, as there are no symbols to name it by, and %P the
+//               number of the port. Widths and precisions end at kWidest.
 #include <locale.h>
 #include <time.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -14,16 +16,27 @@
 namespace dtmalloc::dtrace {
 namespace {
 
+// Columns: a hostile format must not take all memory.
+constexpr std::int64_t kWidest = std::int64_t{1} << 20;
+
+// As a conversion or its '*' gives them; 0: none.
+struct Columns {
+  std::int64_t width = 0;  // negative: left-justified
+  std::int64_t precision = 0;
+};
+
+// Those of a conversion without '*'.
+Columns columns_of(const Conversion& conversion) {
+  return {std::max(conversion.width, 0), std::max(conversion.precision, 0)};
+}
+
 // Flags, width and precision as one C conversion; `length` is what C needs before the letter.
-std::string c_conversion(const Conversion& conversion, int width, int precision, const char* length,
+std::string c_conversion(const Conversion& conversion, const Columns& columns, const char* length,
                          char letter) {
   std::string text = "%";
-  bool left = conversion.left;
-  if (width < -1) {
-    // A negative '*' means left-justified.
-    left = true;
-    width = -width;
-  }
+  const bool left = conversion.left || columns.width < 0;
+  const std::int64_t width = std::min(std::abs(columns.width), kWidest);
+  const std::int64_t precision = std::min(columns.precision, kWidest);
   if (left) text += '-';
   if (conversion.plus) text += '+';
   if (conversion.space) text += ' ';
@@ -41,9 +54,6 @@ std::string c_conversion(const Conversion& conversion, int width, int precision,
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 void append_number(std::string& out, const std::string& conversion, unsigned long long value) {
-  append(out, conversion.c_str(), value);
-}
-void append_double(std::string& out, const std::string& conversion, double value) {
   append(out, conversion.c_str(), value);
 }
 void append_character(std::string& out, const std::string& conversion, int value) {
@@ -126,11 +136,11 @@ std::string time_text(std::int64_t nanoseconds, char letter, const TimeFormat& f
   return {text, length};
 }
 
-void print_conversion(std::string& out, const Conversion& conversion, int width, int precision,
+void print_conversion(std::string& out, const Conversion& conversion, const Columns& columns,
                       const Datum& datum, const TimeFormat& time) {
   const std::span<const std::byte> bytes = datum.bytes;
   const auto c = [&](const char* length, char letter) {
-    return c_conversion(conversion, width, precision, length, letter);
+    return c_conversion(conversion, columns, length, letter);
   };
   switch (conversion.conversion) {
     case 'd':
@@ -178,22 +188,9 @@ void print_conversion(std::string& out, const Conversion& conversion, int width,
     case 'T':
       append_string(out, c("", 's'), time_text(signed_value(bytes), conversion.conversion, time));
       break;
-    case 'e':
-    case 'E':
-    case 'f':
-    case 'g':
-    case 'G': {
-      double value = 0;
-      if (bytes.size() == sizeof(float)) {
-        float narrow = 0;
-        std::memcpy(&narrow, bytes.data(), sizeof(narrow));
-        value = narrow;
-      } else {
-        std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof(value)));
-      }
-      append_double(out, c("", conversion.conversion), value);
+    case 'P':
+      append_string(out, c("", 's'), std::to_string(unsigned_value(bytes) & 0xffff));
       break;
-    }
     default:
       // A conversion without a printer of its own shows the number.
       append(out, "0x%llx", static_cast<unsigned long long>(unsigned_value(bytes)));
@@ -202,9 +199,8 @@ void print_conversion(std::string& out, const Conversion& conversion, int width,
 }
 
 // %@: the value of an aggregation.
-void print_aggregation_conversion(std::string& out, const Conversion& conversion, int width,
-                                  int precision, const AggTable& table,
-                                  const std::vector<std::int64_t>& data) {
+void print_aggregation_conversion(std::string& out, const Conversion& conversion,
+                                  const AggTable& table, const std::vector<std::int64_t>& data) {
   if (is_distribution(table.spec.function)) {
     print_distribution(out, table, data);
     return;
@@ -242,7 +238,7 @@ void print_aggregation_conversion(std::string& out, const Conversion& conversion
       letter = is_signed ? 'd' : 'u';
       break;
   }
-  append_number(out, c_conversion(conversion, width, precision, "ll", letter), value);
+  append_number(out, c_conversion(conversion, columns_of(conversion), "ll", letter), value);
 }
 
 }  // namespace
@@ -260,10 +256,11 @@ void print_format(std::string& out, const Format& format, const std::vector<Datu
       out += '%';
       continue;
     }
-    const int width = conversion.width_arg ? take_int() : conversion.width;
-    const int precision = conversion.precision_arg ? take_int() : conversion.precision;
+    Columns columns = columns_of(conversion);
+    if (conversion.width_arg) columns.width = take_int();
+    if (conversion.precision_arg) columns.precision = take_int();
     if (next >= values.size()) continue;
-    print_conversion(out, conversion, width, precision, values[next++], time);
+    print_conversion(out, conversion, columns, values[next++], time);
   }
 }
 
@@ -282,13 +279,12 @@ void print_format_row(std::string& out, const Format& format,
     if (conversion.aggregation) {
       // The last aggregation repeats.
       const std::size_t at = std::min(next_table++, tables.size() - 1);
-      print_aggregation_conversion(out, conversion, conversion.width, conversion.precision,
-                                   *tables[at], *row.data[at]);
+      print_aggregation_conversion(out, conversion, *tables[at], *row.data[at]);
       continue;
     }
     if (next_key >= row.parts.size()) continue;
     const KeyPart& part = row.parts[next_key++];
-    print_conversion(out, conversion, conversion.width, conversion.precision,
+    print_conversion(out, conversion, columns_of(conversion),
                      {part.desc, std::as_bytes(std::span(part.bytes))}, time);
   }
 }

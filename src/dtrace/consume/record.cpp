@@ -57,7 +57,7 @@ void Session::Impl::print_prefix(std::string& text, const Record& record) {
           std::string(indent, ' ') + (syscall ? " <= " : " <- ") + std::string(probe.function.text);
       break;
     case Flow::none:
-      shown = std::string(indent, ' ') + " | " + name;
+      shown = std::string(indent, ' ') + "| " + name;
       break;
   }
   flow_probe = probe.id;

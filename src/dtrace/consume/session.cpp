@@ -17,6 +17,17 @@ Diagnostic error(std::string tag, std::string message) {
   return diagnostic;
 }
 
+// The command's simulated process: the leader of its process group, in the session of a shell.
+constexpr int kShell = 999;
+
+// Macro variables: the process's own numbers, so that they are the same in every run. There is no
+// victim process ($target), and FreeBSD has neither tasks nor projects.
+std::vector<std::pair<std::string, std::int64_t>> macros_of(const SimThread& tracer) {
+  return {{"pid", tracer.pid}, {"ppid", tracer.ppid}, {"pgid", tracer.pid}, {"sid", tracer.ppid},
+          {"uid", tracer.uid}, {"euid", tracer.uid},  {"gid", tracer.gid},  {"egid", tracer.gid},
+          {"taskid", 0},       {"projid", 0},         {"target", 0}};
+}
+
 // The part of an argument that is the description.
 std::string_view description_of(std::string_view text) {
   return text.substr(0, text.find_first_of("{/;"));
@@ -88,6 +99,7 @@ Session::Impl::Impl(Framework& framework, SessionSinks sinks)
   space.types = &catalog.types();
   tracer.execname = "dtrace";
   tracer.pid = 1000;
+  tracer.ppid = kShell;
   tracer.tid = 100100;
 }
 
@@ -154,6 +166,7 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
   static_cast<CompileSettings&>(input) = input.settings();
   input.arguments.push_back(source.kind == ProgramSource::script ? source.name : "dtrace");
   input.arguments.insert(input.arguments.end(), source.args.begin(), source.args.end());
+  input.macros = macros_of(impl_->tracer);
   input.set_option = [&](std::string_view name, std::string_view value) {
     return options.set(name, value, true, impl_->active);
   };

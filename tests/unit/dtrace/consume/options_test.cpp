@@ -85,6 +85,16 @@ TEST(Options, Rates) {
   }
 }
 
+// REQ: DTRACE-53
+TEST(Options, ARateIsNeverZero) {
+  Options options;
+  for (const char* name : {"switchrate", "aggrate", "statusrate"}) {
+    EXPECT_EQ(set(options, name, "0"), kValue) << name;
+    EXPECT_EQ(set(options, name, "0sec"), kValue) << name;
+    EXPECT_EQ(set(options, name, "1"), "") << name;
+  }
+}
+
 // REQ: DTRACE-54
 TEST(Options, UnknownNotModelledAndMisplacedOnesAreRefused) {
   Options options;

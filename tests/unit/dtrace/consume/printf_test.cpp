@@ -105,6 +105,12 @@ TEST(Printf, FlagsWidthAndPrecision) {
   EXPECT_EQ(formatted("%*d", {{4, 4}, {7, 4}}), "   7");
   EXPECT_EQ(formatted("%*d", {{-4, 4}, {7, 4}}), "7   ");
   EXPECT_EQ(formatted("%.*s", {{1, 4}, Recorded("abc")}), "a");
+  // As in C: -1 is left-justified in one column, a negative precision is none.
+  EXPECT_EQ(formatted("%*s", {{-1, 4}, Recorded("")}), " ");
+  EXPECT_EQ(formatted("%*s", {{0, 4}, Recorded("a")}), "a");
+  EXPECT_EQ(formatted("%.*s", {{-1, 4}, Recorded("abc")}), "abc");
+  const std::int64_t lowest = std::numeric_limits<std::int32_t>::min();
+  EXPECT_EQ(formatted("%*s", {{lowest, 4}, Recorded("a")}).front(), 'a');
 }
 
 // REQ: DTRACE-16
@@ -118,6 +124,12 @@ TEST(Printf, TextAndCharacters) {
   EXPECT_EQ(formatted("%C", {{'\n', 4}}), "\\n");
   EXPECT_EQ(formatted("%a", {{static_cast<std::int64_t>(0xffffffff81000040), 8}}),
             "0xffffffff81000040");
+}
+
+// REQ: DTRACE-79
+TEST(Printf, PortsAreNumbers) {
+  EXPECT_EQ(formatted("%P", {{80, 2, false}}), "80");
+  EXPECT_EQ(formatted("%6P", {{-1, 2, false}}), " 65535");
 }
 
 // REQ: DTRACE-17
