@@ -56,6 +56,13 @@ struct TypeDescription {
   std::vector<TypeMember> members;
 };
 
+// Attributes that registrations are made of.
+inline constexpr Attribute kStable{Stability::stable, Stability::stable, DependencyClass::common};
+inline constexpr Attribute kEvolving{Stability::evolving, Stability::evolving,
+                                     DependencyClass::common};
+inline constexpr Attribute kPrivate{Stability::private_, Stability::private_,
+                                    DependencyClass::unknown};
+
 // dtrace_pops_t.
 class Provider {
  public:

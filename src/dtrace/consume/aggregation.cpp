@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <set>
 
 namespace dtmalloc::dtrace {
@@ -13,7 +14,6 @@ namespace {
 using uint128 = unsigned __int128;
 
 int compare(std::uint64_t a, std::uint64_t b) { return a < b ? -1 : a > b ? 1 : 0; }
-int compare_signed(std::int64_t a, std::int64_t b) { return a < b ? -1 : a > b ? 1 : 0; }
 
 std::uint64_t square_root(uint128 value) {
   uint128 low = 0;
@@ -46,40 +46,31 @@ long double bucket_weight(const AggSpec& spec, const std::vector<std::int64_t>& 
   }
 }
 
-int compare_distributions(const AggSpec& spec, const std::vector<std::int64_t>& a,
-                          const std::vector<std::int64_t>& b) {
-  const std::vector<std::int64_t> bounds = spec.function == AggFunction::llquantize
-                                               ? llquantize_bounds(spec)
-                                               : std::vector<std::int64_t>();
-  long double sum_a = 0;
-  long double sum_b = 0;
-  std::int64_t zero_a = 0;
-  std::int64_t zero_b = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const long double weight = bucket_weight(spec, bounds, i);
-    sum_a += weight * static_cast<long double>(a[i]);
-    sum_b += weight * static_cast<long double>(b[i]);
-    if (weight == 0) {
-      zero_a = a[i];
-      zero_b = b[i];
-    }
-  }
-  if (sum_a != sum_b) return sum_a < sum_b ? -1 : 1;
-  return compare_signed(zero_a, zero_b);
-}
-
-int compare_values(const AggSpec& spec, const std::vector<std::int64_t>& a,
-                   const std::vector<std::int64_t>& b) {
+SortValue sort_value(const AggSpec& spec, const std::vector<std::int64_t>& bounds,
+                     const std::vector<std::int64_t>& data) {
   switch (spec.function) {
     case AggFunction::quantize:
     case AggFunction::lquantize:
-    case AggFunction::llquantize:
-      return compare_distributions(spec, a, b);
+    case AggFunction::llquantize: {
+      SortValue result;
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        if (data[i] == 0) continue;
+        const long double weight = bucket_weight(spec, bounds, i);
+        result.value += weight * static_cast<long double>(data[i]);
+        if (weight == 0) result.zero = data[i];
+      }
+      return result;
+    }
     case AggFunction::stddev:
-      return compare(stddev_value(a, 1), stddev_value(b, 1));
+      return {static_cast<long double>(stddev_value(data, 1)), 0};
     default:
-      return compare_signed(element_value(spec, a), element_value(spec, b));
+      return {static_cast<long double>(element_value(spec, data)), 0};
   }
+}
+
+int compare(const SortValue& a, const SortValue& b) {
+  if (a.value != b.value) return a.value < b.value ? -1 : 1;
+  return a.zero < b.zero ? -1 : a.zero > b.zero ? 1 : 0;
 }
 
 // Key elements from `first` on, the ones before it last.
@@ -119,7 +110,8 @@ std::vector<KeyPart> split_key(const AggregationDesc& desc, const std::string& k
   return parts;
 }
 
-void AggStore::define(const std::vector<AggregationDesc>& descs) {
+void AggStore::define(const std::vector<AggregationDesc>& descs, std::uint32_t strsize) {
+  strsize_ = strsize;
   for (const AggregationDesc& desc : descs) {
     AggTable& table = tables_[desc.id];
     table.desc = desc;
@@ -168,7 +160,7 @@ void AggStore::trunc(std::uint32_t id, std::int64_t keep) {
     into->elements.clear();
     return;
   }
-  const std::vector<AggRow> rows = sorted_rows({into}, Options(), 0xffffffff);
+  const std::vector<AggRow> rows = sorted_rows({into}, Options(), strsize_);
   std::vector<std::string> gone;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool kept = keep < 0 ? i < count : i >= rows.size() - count;
@@ -208,33 +200,44 @@ std::uint64_t stddev_value(const std::vector<std::int64_t>& data, std::uint64_t 
 
 std::vector<AggRow> sorted_rows(const std::vector<const AggTable*>& tables, const Options& options,
                                 std::uint32_t strsize) {
+  static_assert(std::numeric_limits<long double>::digits >= 64);
   std::set<std::string_view> seen;
+  std::vector<std::vector<std::int64_t>> bounds(tables.size());
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (tables[i]->spec.function == AggFunction::llquantize) {
+      bounds[i] = llquantize_bounds(tables[i]->spec);
+    }
+  }
   std::vector<AggRow> rows;
   for (const AggTable* table : tables) {
     for (const auto& [key, element] : table->elements) {
-      if (!seen.insert(key).second) continue;
+      if (tables.size() > 1 && !seen.insert(key).second) continue;
       AggRow row;
       row.key = &key;
       row.parts = split_key(table->desc, key, strsize);
-      for (const AggTable* other : tables) {
-        const auto found = other->elements.find(key);
-        row.data.push_back(found != other->elements.end() ? &found->second.data : &other->zero);
+      for (std::size_t i = 0; i < tables.size(); ++i) {
+        const auto found = tables[i]->elements.find(key);
+        row.data.push_back(found != tables[i]->elements.end() ? &found->second.data
+                                                              : &tables[i]->zero);
+        row.order.push_back(sort_value(tables[i]->spec, bounds[i], *row.data.back()));
       }
       rows.push_back(std::move(row));
     }
   }
-  const std::size_t first_value = options.get("aggsortpos") % tables.size();
+  // A position that does not exist is the default, the first.
+  const auto position = [&](const char* option, std::size_t count) {
+    const std::uint64_t at = options.get(option);
+    return at < count ? static_cast<std::size_t>(at) : std::size_t{0};
+  };
+  const std::size_t first_value = position("aggsortpos", tables.size());
   const bool by_key = options.is_set("aggsortkey");
   const bool reversed = options.is_set("aggsortrev");
   const std::size_t keys = tables.front()->desc.keys.size();
-  const std::size_t first_key = keys > 0 ? options.get("aggsortkeypos") % keys : 0;
+  const std::size_t first_key = position("aggsortkeypos", keys);
   const auto by_values = [&](const AggRow& a, const AggRow& b) {
     for (std::size_t i = 0; i < tables.size(); ++i) {
       const std::size_t at = (first_value + i) % tables.size();
-      if (const int order = compare_values(tables[at]->spec, *a.data[at], *b.data[at]);
-          order != 0) {
-        return order;
-      }
+      if (const int order = compare(a.order[at], b.order[at]); order != 0) return order;
     }
     return 0;
   };

@@ -42,7 +42,8 @@ std::vector<KeyPart> split_key(const AggregationDesc& desc, const std::string& k
 
 class AggStore {
  public:
-  void define(const std::vector<AggregationDesc>& descs);
+  // `strsize`: how long a string in a key may be.
+  void define(const std::vector<AggregationDesc>& descs, std::uint32_t strsize = 256);
   void merge(const AggBuffer::Element& element);
   AggTable* table(std::uint32_t id);
   std::map<std::uint32_t, AggTable>& tables() { return tables_; }
@@ -52,6 +53,7 @@ class AggStore {
 
  private:
   std::map<std::uint32_t, AggTable> tables_;
+  std::uint32_t strsize_ = 256;
 };
 
 // a / b, b not 0, wrapping like the other operations on 64 bits: INT64_MIN / -1 is INT64_MIN.
@@ -64,11 +66,18 @@ std::int64_t element_value(const AggSpec& spec, const std::vector<std::int64_t>&
                            std::uint64_t normal = 1);
 std::uint64_t stddev_value(const std::vector<std::int64_t>& data, std::uint64_t normal);
 
+// What elements of an aggregation are ordered by. (64 bits fit in the mantissa.)
+struct SortValue {
+  long double value = 0;
+  std::int64_t zero = 0;  // a distribution's bucket of zero
+};
+
 // An element of one or several aggregations of the same keys: data[i] belongs to tables[i].
 struct AggRow {
   const std::string* key = nullptr;
   std::vector<KeyPart> parts;
   std::vector<const std::vector<std::int64_t>*> data;
+  std::vector<SortValue> order;  // of data[i]
 };
 // The elements in the order in which they print (spec/dtrace.md 15.3 and 15.5); what an aggregation
 // lacks is zero.

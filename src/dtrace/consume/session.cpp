@@ -212,7 +212,7 @@ Result<void> Session::go() {
   config.aggsize = impl.options.get("aggsize");
   config.resize = impl.options.get("bufresize") == 0;
   const ConsumerConfig wanted = config;
-  impl.aggregations.define(impl.space.aggregations);
+  impl.aggregations.define(impl.space.aggregations, impl.strsize());
   if (const int failure = impl.consumer.go(impl.space, &impl.tracer); failure != 0) {
     switch (failure) {
       case ENOSPC:

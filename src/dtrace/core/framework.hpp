@@ -58,6 +58,8 @@ struct SimulatedString {
   std::uint64_t address = 0;
 };
 
+inline constexpr int kMaxArguments = 32;  // whose types a provider is asked for
+
 struct Probe {
   ProbeId id = kNoProbe;
   ProviderEntry* provider = nullptr;
@@ -134,6 +136,8 @@ struct Framework::Impl {
   std::vector<ProbeId> match_existing(const ProbeDescription& description, ProbeId after = 0);
   std::vector<ProbeId> match(const ProbeDescription& description);
   void provide_all();
+  // What the provider says of them.
+  static std::vector<ArgDescription> arguments(const Probe& probe);
   void know_arguments(Probe& probe);
   void grow_table(ProbeId id);
 

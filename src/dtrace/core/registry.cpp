@@ -172,15 +172,25 @@ void Framework::Impl::provide_all() {
   }
 }
 
-void Framework::Impl::know_arguments(Probe& probe) {
-  if (probe.arguments_known) return;
-  probe.arguments_known = true;
-  for (int i = 0; i < 32; ++i) {
+std::vector<ArgDescription> Framework::Impl::arguments(const Probe& probe) {
+  std::vector<ArgDescription> result;
+  for (int i = 0; i < kMaxArguments; ++i) {
     ArgDescription argument;
     argument.index = i;
     probe.provider->ops->getargdesc(probe.id, probe.parg, argument);
     if (argument.native.empty() || argument.index < 0) break;
-    if (argument.native.back() == '*') probe.pointer_arguments |= 1u << i;
+    result.push_back(std::move(argument));
+  }
+  return result;
+}
+
+void Framework::Impl::know_arguments(Probe& probe) {
+  if (probe.arguments_known) return;
+  probe.arguments_known = true;
+  std::uint32_t bit = 1;
+  for (const ArgDescription& argument : arguments(probe)) {
+    if (argument.native.back() == '*') probe.pointer_arguments |= bit;
+    bit <<= 1;
   }
 }
 
@@ -349,17 +359,8 @@ std::vector<ProbeId> Framework::match(const ProbeDescription& description) {
 
 std::vector<ArgDescription> Framework::arguments(ProbeId id) {
   const std::lock_guard lock(impl_->mutex);
-  std::vector<ArgDescription> result;
   const Probe* probe = impl_->probe(id);
-  if (probe == nullptr) return result;
-  for (int i = 0; i < 32; ++i) {
-    ArgDescription argument;
-    argument.index = i;
-    probe->provider->ops->getargdesc(id, probe->parg, argument);
-    if (argument.native.empty() || argument.index < 0) break;
-    result.push_back(std::move(argument));
-  }
-  return result;
+  return probe != nullptr ? impl_->arguments(*probe) : std::vector<ArgDescription>();
 }
 
 void Framework::open() {

@@ -17,9 +17,6 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-constexpr Attribute kStable{Stability::stable, Stability::stable, DependencyClass::common};
-constexpr Attribute kPrivate{Stability::private_, Stability::private_, DependencyClass::unknown};
-
 // A type's description as a function name: cut, whitespace -> '_', nothing else changed.
 std::string function_name(const char* shortdesc) {
   std::string name(shortdesc, strnlen(shortdesc, kFunctionNameLength - 1));

@@ -7,9 +7,6 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-constexpr Attribute kStable{Stability::stable, Stability::stable, DependencyClass::common};
-constexpr Attribute kPrivate{Stability::private_, Stability::private_, DependencyClass::unknown};
-
 // The framework fires these itself, so there is nothing to switch on.
 class DtraceProvider : public Provider {
  public:

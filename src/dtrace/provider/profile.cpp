@@ -19,8 +19,6 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-constexpr Attribute kEvolving{Stability::evolving, Stability::evolving, DependencyClass::common};
-constexpr Attribute kPrivate{Stability::private_, Stability::private_, DependencyClass::unknown};
 constexpr Attribute kIsa{Stability::private_, Stability::private_, DependencyClass::isa};
 
 constexpr std::uint64_t kShortestInterval = 200000;  // 5000 hz

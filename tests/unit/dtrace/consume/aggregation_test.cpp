@@ -176,5 +176,34 @@ TEST(AggregationValues, TheQuotientThatDoesNotFitWraps) {
   EXPECT_EQ(stddev_value({1, lowest, 0, 1ll << 62}, ~std::uint64_t{0}), 0u);
 }
 
+// REQ: DTRACE-45
+TEST_F(AggregationTest, ASortPositionThatDoesNotExistIsTheFirst) {
+  store.define({desc_of(AggFunction::sum, 1, {kString}), desc_of(AggFunction::sum, 2, {kString})});
+  for (const std::uint32_t id : {1u, 2u}) {
+    add(id, text_key("a"), {id == 1 ? 1 : 2});
+    add(id, text_key("b"), {id == 1 ? 2 : 1});
+  }
+  options.set("aggsortpos", "1", false, false);
+  EXPECT_EQ(order({1, 2}), (Names{"b", "a"}));
+  for (const char* none : {"2", "3"}) {
+    options.set("aggsortpos", none, false, false);
+    EXPECT_EQ(order({1, 2}), (Names{"a", "b"})) << none;
+  }
+}
+
+// REQ: DTRACE-47
+TEST_F(AggregationTest, TruncTakesKeysApartAtTheStringSize) {
+  // Strings that fill strsize have no NUL.
+  constexpr ValueDesc kShort{.size = 2, .by_ref = true, .is_string = true};
+  store.define({desc_of(AggFunction::sum, 1, {kShort, kLong})}, 2);
+  add(1, "ab" + number_key<std::uint64_t>(256), {1});
+  add(1, "ab" + number_key<std::uint64_t>(1), {1});
+  // Among ties the larger key is kept: 256, although its first byte is 0.
+  store.trunc(1, 1);
+  const std::vector<AggRow> rows = sorted_rows({store.table(1)}, options, 2);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].parts.at(1).number, 256u);
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace
