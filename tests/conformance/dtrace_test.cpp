@@ -633,5 +633,48 @@ TEST_F(DtraceTest, FlowIndentOfOtherProbes) {
             "\n");
 }
 
+// REQ: DTMALLOC-18
+TEST_F(DtraceTest, TypesThatShareTheirProbesAreNamedAtTheEnd) {
+  kernel->define_type("M_C", "a_type");  // registered last: the probes are its
+  const std::string note =
+      "dtrace: types 'a_type' and 'a type' share dtmalloc::a_type:malloc and "
+      "dtmalloc::a_type:free, which fire for 'a_type' and never for 'a type'\n";
+  EXPECT_EQ(run(
+                "dtmalloc:::malloc {@ = count();}", [this] { pair(16, type); }, false),
+            "\n");
+  EXPECT_EQ(err.substr(err.find('\n') + 1), note);
+  // Both probes are enabled, once is enough; nothing when neither is, or when quiet.
+  run(
+      "dtmalloc::: {@ = count();}", [] {}, false);
+  EXPECT_EQ(err.substr(err.find('\n') + 1), note);
+  run(
+      "dtmalloc::temp: {@ = count();}", [] {}, false);
+  EXPECT_EQ(err.substr(err.find('\n') + 1), "");
+  run("dtmalloc::: {@ = count();}");
+  EXPECT_EQ(err, "");
+}
+
+// REQ: DTRACE-50
+TEST_F(DtraceTest, OptionsOfOneSessionAreNotTheOthers) {
+  open();
+  EXPECT_EQ(start("#pragma D option quiet\nBEGIN {trace(1);}"), "");
+  std::string second;
+  Session loud(*framework, {[&](std::string_view text) { second += text; }, {}});
+  ProgramSource source;
+  source.text = "BEGIN {trace(2);}";
+  const auto compiled = loud.compile(source);
+  ASSERT_TRUE(compiled);
+  ASSERT_TRUE(loud.enable(*compiled));
+  ASSERT_TRUE(loud.go());
+  loud.stop();
+  session->stop();
+  EXPECT_TRUE(session->quiet());
+  EXPECT_FALSE(loud.quiet());
+  EXPECT_EQ(out, "1\n");
+  EXPECT_EQ(second, std::string(kHeading) +
+                        "  0      1                           :BEGIN         2\n"
+                        "\n");
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace

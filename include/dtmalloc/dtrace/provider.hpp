@@ -105,6 +105,8 @@ class Framework {
   ProbeId probe_lookup(ProviderId provider, const char* module, const char* function,
                        const char* name);
   void* probe_arg(ProviderId provider, ProbeId id);
+  // What users of a probe would not expect: a session that had it enabled says so when it stops.
+  void add_note(ProbeId probe, std::string text);
   // A loaded provider object that lives as long as the framework.
   void keep(std::unique_ptr<Provider> provider);
   void load_standard_providers();  // dtrace (BEGIN END ERROR), profile (tick-N, profile-N)

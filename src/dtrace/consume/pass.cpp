@@ -164,6 +164,9 @@ void Session::Impl::finish() {
   stopped = true;
   out("\n");
   print_unprinted();
+  if (!quiet()) {
+    for (const std::string& note : consumer.notes()) message(note);
+  }
   consumer.close();
 }
 

@@ -240,6 +240,20 @@ void Consumer::match_new_probes() {
   }
 }
 
+std::vector<std::string> Consumer::notes() const {
+  const std::lock_guard lock(framework_.mutex);
+  std::vector<std::string> result;
+  for (const auto& [probe, texts] : framework_.notes) {
+    const bool enabled = std::any_of(
+        ecbs_.begin(), ecbs_.end(), [id = probe](const auto& ecb) { return ecb->probe->id == id; });
+    if (!enabled) continue;
+    for (const std::string& text : texts) {
+      if (std::find(result.begin(), result.end(), text) == result.end()) result.push_back(text);
+    }
+  }
+  return result;
+}
+
 bool Consumer::attach_hidden_error() {
   Probe* probe = framework_.probe(framework_.error);
   if (probe == nullptr) return false;

@@ -148,6 +148,8 @@ class Consumer {
   bool has_programs() const { return !programs_.empty(); }
   bool has_aggregations() const { return has_aggregations_; }
   void match_new_probes();
+  // The notes of the probes with ECBs, each once, in order of probes.
+  std::vector<std::string> notes() const;
 
   // --- the consumer's passes
   struct Taken {

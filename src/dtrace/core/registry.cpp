@@ -363,6 +363,11 @@ std::vector<ArgDescription> Framework::arguments(ProbeId id) {
   return probe != nullptr ? impl_->arguments(*probe) : std::vector<ArgDescription>();
 }
 
+void Framework::add_note(ProbeId probe, std::string text) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->notes[probe].push_back(std::move(text));
+}
+
 void Framework::open() {
   const std::lock_guard lock(impl_->mutex);
   ++impl_->opens;

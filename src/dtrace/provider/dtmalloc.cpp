@@ -11,7 +11,9 @@
 #include <cstring>
 #include <dtmalloc/dtrace/provider.hpp>
 #include <dtmalloc/kernel.hpp>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace dtmalloc::dtrace {
@@ -39,6 +41,7 @@ class DtmallocProvider : public Provider {
 
   void provide(const ProbeDescription* description) override {
     if (description != nullptr) return;
+    ++pass_;
     kernel_.malloc_type_list([this](malloc_type* type) { provide_type(*type); });
   }
 
@@ -67,17 +70,50 @@ class DtmallocProvider : public Provider {
  private:
   void provide_type(malloc_type& type) {
     const std::string name = function_name(type.ks_shortdesc);
-    // One look-up stands for both: "free" is never asked for.
-    if (framework_.probe_lookup(id_, nullptr, name.c_str(), "malloc") != kNoProbe) return;
     std::uint32_t* slots = type.ks_mti.mti_probes;
-    framework_.probe_create(id_, "", name, "malloc", 0, &slots[DTMALLOC_PROBE_MALLOC]);
+    // One look-up stands for both: "free" is never asked for.
+    if (const ProbeId found = framework_.probe_lookup(id_, nullptr, name.c_str(), "malloc");
+        found != kNoProbe) {
+      if (framework_.probe_arg(id_, found) != slots) note_collision(found, type, name);
+      return;
+    }
+    const ProbeId malloc_probe =
+        framework_.probe_create(id_, "", name, "malloc", 0, &slots[DTMALLOC_PROBE_MALLOC]);
     framework_.probe_create(id_, "", name, "free", 0, &slots[DTMALLOC_PROBE_FREE]);
+    wired_[malloc_probe] = {type.ks_shortdesc, pass_};
+  }
+
+  // The probes of `type` exist, wired to another type.
+  void note_collision(ProbeId malloc_probe, const malloc_type& type, const std::string& name) {
+    if (!noted_.insert(&type).second) return;
+    const Wired& wired = wired_[malloc_probe];
+    const std::string other = type.ks_shortdesc;
+    std::string text = "types '" + wired.name + "' and '" + other + "' share dtmalloc::" + name +
+                       ":malloc and dtmalloc::" + name + ":free, which ";
+    if (wired.name != other) {
+      text += "fire for '" + wired.name + "' and never for '" + other + "'";
+    } else {
+      // The list begins with the type registered last.
+      const bool last = wired.pass == pass_;
+      text += std::string("fire for the one registered ") + (last ? "last" : "first") +
+              " and never for the other";
+    }
+    framework_.add_note(malloc_probe, text);
+    framework_.add_note(framework_.probe_lookup(id_, nullptr, name.c_str(), "free"), text);
   }
 
   Framework& framework_;
   Kernel& kernel_;
   ProviderId id_ = 0;
   std::uint32_t count_ = 0;  // enabled probes
+  // Whose the probes are, by their malloc probe: the description, and the pass that made them.
+  struct Wired {
+    std::string name;
+    std::uint64_t pass = 0;
+  };
+  std::map<ProbeId, Wired> wired_;
+  std::set<const malloc_type*> noted_;  // types without probes
+  std::uint64_t pass_ = 0;
 };
 
 #define DTM_MEMBER(structure, member, type) \
