@@ -249,7 +249,20 @@ bool AggBuffer::reserve(std::size_t bytes) {
   return true;
 }
 
-std::int64_t* AggBuffer::find(const AggSpec& spec, const std::byte* key, std::uint32_t key_size) {
+std::int64_t* AggBuffer::find(const AggSpec& spec, const std::byte* key, std::uint32_t key_size,
+                              Hint* hint) {
+  const auto is = [&](Node& node) {
+    return node.key_size == key_size &&
+           (key_size == 0 || std::memcmp(node.key(), key, key_size) == 0);
+  };
+  if (hint != nullptr && hint->generation == generation_) {
+    auto* node = reinterpret_cast<Node*>(active_.memory + hint->at);
+    if (is(*node)) return node->data();
+  }
+  const auto found = [&](std::uint32_t at) {
+    if (hint != nullptr) *hint = {at, generation_};
+    return reinterpret_cast<Node*>(active_.memory + at)->data();
+  };
   if (active_.memory == nullptr) {
     ++drops;
     return nullptr;
@@ -258,10 +271,7 @@ std::int64_t* AggBuffer::find(const AggSpec& spec, const std::byte* key, std::ui
   std::uint32_t* head = heads(active_) + (hash & (buckets_ - 1));
   for (std::uint32_t at = *head; at != 0;) {
     auto* node = reinterpret_cast<Node*>(active_.memory + at);
-    if (node->hash == hash && node->aggregation == spec.id && node->key_size == key_size &&
-        std::memcmp(node->key(), key, key_size) == 0) {
-      return node->data();
-    }
+    if (node->hash == hash && node->aggregation == spec.id && is(*node)) return found(at);
     at = node->next;
   }
   const std::size_t need = sizeof(Node) + Node::padded(key_size) + spec.words * 8u;
@@ -281,7 +291,7 @@ std::int64_t* AggBuffer::find(const AggSpec& spec, const std::byte* key, std::ui
   *head = static_cast<std::uint32_t>(active_.used);
   active_.used += need;
   active_.touched = true;
-  return node->data();
+  return found(*head);
 }
 
 void AggBuffer::clear(Half& half) const {
@@ -296,6 +306,7 @@ void AggBuffer::exchange() {
   if (active_.memory == nullptr) return;
   clear(other_);
   std::swap(active_, other_);
+  ++generation_;
 }
 
 void AggBuffer::visit(const std::function<void(const Element&)>& function) const {

@@ -62,8 +62,14 @@ class AggBuffer {
   bool reserve(std::size_t bytes);
   std::size_t size() const { return size_; }
 
+  // Where one user of one aggregation found its last element: the same key needs no search.
+  struct Hint {
+    std::uint32_t at = 0;
+    std::uint64_t generation = 0;  // of the half it lies in
+  };
   // The element's data, made when it is new; null: no room.
-  std::int64_t* find(const AggSpec& spec, const std::byte* key, std::uint32_t key_size);
+  std::int64_t* find(const AggSpec& spec, const std::byte* key, std::uint32_t key_size,
+                     Hint* hint = nullptr);
 
   // What was aggregated since the last exchange; valid until the next.
   struct Element {
@@ -90,6 +96,7 @@ class AggBuffer {
   Half active_, other_;
   std::size_t size_ = 0;
   std::uint32_t buckets_ = 0;  // a power of two
+  std::uint64_t generation_ = 1;
 };
 
 }  // namespace dtmalloc::dtrace

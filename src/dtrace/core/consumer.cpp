@@ -167,6 +167,7 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
         if (action.argument) step.argument = &action.argument->dif;
         if (action.increment) step.increment = &action.increment->dif;
         layout.tuple(align_up(size, 8) + 8);
+        step.hint = hints_++;
         has_aggregations_ = true;
         ecb->steps.push_back(std::move(step));
         break;
@@ -295,6 +296,7 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   }
   if (!state->local_bytes.reserve(local_count_ * config.strsize)) return refuse(nullptr);
   state->locals.resize(local_count_);
+  state->hints.resize(hints_);
   if (!state->global_view.reserve(globals_.size() * config.strsize)) return refuse(nullptr);
   DifState& dif = state->dif;
   dif.addresses = &framework_.addresses;

@@ -52,6 +52,7 @@ struct Step {
   std::uint32_t index = 1;  // of the action, in run-time errors
   // aggregate
   AggSpec aggregation;
+  std::uint32_t hint = 0;  // of ConsumerCpu::hints
   std::vector<KeyStep> keys;
   const VerifiedDif* argument = nullptr;
   const VerifiedDif* increment = nullptr;
@@ -116,6 +117,7 @@ struct Firing {
 struct ConsumerCpu {
   PrincipalBuffer buffer;
   AggBuffer aggregations;
+  std::vector<AggBuffer::Hint> hints;  // of the steps that were made before the buffers
   DifState dif;
   std::uint32_t fault_action = 0;  // of the last fault inside an aggregation
   std::vector<std::uint64_t> locals;
@@ -194,6 +196,7 @@ class Consumer {
   std::vector<std::unique_ptr<Ecb>> ecbs_;
   std::vector<RetainedProgram> programs_;
   bool has_aggregations_ = false;
+  std::uint32_t hints_ = 0;
   bool has_hidden_error_ = false;
   std::vector<std::uint64_t> globals_;
   ReservedMemory global_bytes_;

@@ -301,7 +301,8 @@ bool Consumer::aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple)
       return false;
     }
   }
-  std::int64_t* data = state.aggregations.find(step.aggregation, tuple, size);
+  AggBuffer::Hint* hint = step.hint < state.hints.size() ? &state.hints[step.hint] : nullptr;
+  std::int64_t* data = state.aggregations.find(step.aggregation, tuple, size, hint);
   if (data != nullptr) {
     aggregate_value(step.aggregation, data, static_cast<std::int64_t>(value),
                     static_cast<std::int64_t>(increment));

@@ -209,5 +209,29 @@ TEST(AggBuffer, KeepsAggregationsApart) {
   EXPECT_EQ(elements, 2);
 }
 
+TEST(AggBuffer, AHintFindsWhatASearchFinds) {
+  AggBuffer buffer;
+  ASSERT_TRUE(buffer.reserve(1 << 16));
+  AggregationDesc desc;
+  desc.id = 1;
+  const AggSpec spec = AggSpec::of(desc);
+  AggBuffer::Hint hint;
+  const auto find = [&](const char* key, AggBuffer::Hint* with) {
+    return buffer.find(spec, reinterpret_cast<const std::byte*>(key), 2, with);
+  };
+  for (int round = 0; round < 3; ++round) {
+    std::int64_t* a = find("a", &hint);
+    EXPECT_EQ(*a, 0) << "an element of the half before";
+    *a = 1;
+    EXPECT_EQ(find("a", &hint), a);
+    EXPECT_EQ(find("a", nullptr), a);
+    std::int64_t* b = find("b", &hint);
+    EXPECT_NE(b, a);
+    EXPECT_EQ(find("b", nullptr), b);
+    EXPECT_EQ(find("a", &hint), a);
+    buffer.exchange();
+  }
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace
