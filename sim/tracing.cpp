@@ -53,7 +53,8 @@ Tracing::Tracing(Kernel& kernel, Output& output)
 
 bool Tracing::set_options(const RunOptions& options) {
   for (const auto& [name, value] : options.tracing) {
-    if (auto set = session_.set_option(name, value); !set) {
+    auto set = value.empty() ? session_.set_option(name) : session_.set_option(name, value);
+    if (!set) {
       std::string text = "dtrace: failed to set -x " + name + ": " + set.error().message + "\n";
       for (const std::string& near : set.error().near_names) {
         text += (text.ends_with('\n') ? "  did you mean " : ", ") + near;
@@ -85,7 +86,7 @@ bool Tracing::start(const RunOptions& options, const std::vector<dtrace::Program
   for (const dtrace::ProgramId program : programs) {
     if (auto enabled = session_.enable(program); !enabled) return refused(enabled.error(), "");
   }
-  if (auto gone = session_.go(); !gone) return refused(gone.error(), "could not enable tracing: ");
+  if (auto gone = session_.go(); !gone) return refused(gone.error(), "");
   started_ = true;
   return true;
 }
