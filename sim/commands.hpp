@@ -39,7 +39,7 @@ struct RunOptions {
   std::string workload;
   std::vector<std::string> args;  // $1 ... of the programs
   std::vector<ProgramOption> programs;
-  std::vector<std::pair<std::string, std::string>> tracing;  // -x, -q, -Z, ...: name, value
+  std::vector<std::string> tracing;  // -x, -q, -Z, ...: name[=value]
   MachineOptions machine;
   std::vector<std::string> reports;
   bool json = false;

@@ -79,16 +79,11 @@ struct RunParser {
     for (const CLI::Option* each : command.parse_order()) {
       if (each == name && n < names.size()) options.programs.push_back({false, names[n++]});
       if (each == script && s < scripts.size()) options.programs.push_back({true, scripts[s++]});
-      if (each == option && x < settings.size()) {
-        const std::string& text = settings[x++];
-        const std::size_t equals = std::min(text.find('='), text.size());
-        options.tracing.emplace_back(text.substr(0, equals),
-                                     equals < text.size() ? text.substr(equals + 1) : "");
-      }
-      if (each == quiet) options.tracing.emplace_back("quiet", "");
-      if (each == zdefs) options.tracing.emplace_back("zdefs", "");
-      if (each == destructive) options.tracing.emplace_back("destructive", "");
-      if (each == flowindent) options.tracing.emplace_back("flowindent", "");
+      if (each == option && x < settings.size()) options.tracing.push_back(settings[x++]);
+      if (each == quiet) options.tracing.emplace_back("quiet");
+      if (each == zdefs) options.tracing.emplace_back("zdefs");
+      if (each == destructive) options.tracing.emplace_back("destructive");
+      if (each == flowindent) options.tracing.emplace_back("flowindent");
     }
     return options;
   }

@@ -52,10 +52,10 @@ Tracing::Tracing(Kernel& kernel, Output& output)
                     }}) {}
 
 bool Tracing::set_options(const RunOptions& options) {
-  for (const auto& [name, value] : options.tracing) {
-    auto set = value.empty() ? session_.set_option(name) : session_.set_option(name, value);
-    if (!set) {
-      std::string text = "dtrace: failed to set -x " + name + ": " + set.error().message + "\n";
+  for (const std::string& option : options.tracing) {
+    if (auto set = session_.set_option(option); !set) {
+      std::string text = "dtrace: failed to set -x " + option.substr(0, option.find('=')) + ": " +
+                         set.error().message + "\n";
       for (const std::string& near : set.error().near_names) {
         text += (text.ends_with('\n') ? "  did you mean " : ", ") + near;
       }
@@ -77,16 +77,16 @@ bool Tracing::start(const RunOptions& options, const std::vector<dtrace::Program
     }
     programs.push_back(*program);
   }
-  const auto refused = [](const Diagnostic& error, const char* what) {
+  const auto refused = [](const Diagnostic& error) {
     const std::string& text = error.message;
-    print_error((text.starts_with("dtrace: ") ? "" : "dtrace: " + std::string(what)) + text +
+    print_error((text.starts_with("dtrace: ") ? "" : "dtrace: ") + text +
                 (text.ends_with('\n') ? "" : "\n"));
     return false;
   };
   for (const dtrace::ProgramId program : programs) {
-    if (auto enabled = session_.enable(program); !enabled) return refused(enabled.error(), "");
+    if (auto enabled = session_.enable(program); !enabled) return refused(enabled.error());
   }
-  if (auto gone = session_.go(); !gone) return refused(gone.error(), "");
+  if (auto gone = session_.go(); !gone) return refused(gone.error());
   started_ = true;
   return true;
 }

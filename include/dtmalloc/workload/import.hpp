@@ -28,7 +28,7 @@ namespace dtmalloc::workload {
 struct ImportOptions {
   bool replay_history = false;  // past requests are made for real
   // Called with each note in the end, also when no row is left.
-  std::function<void(const std::string&)> note;
+  std::function<void(const std::string&)> note = {};
 };
 
 struct ImportResult {
