@@ -16,7 +16,8 @@
 //
 // Units:         rates in nanoseconds, sizes in bytes.
 // Errors:        Diagnostics; format them with message_of() in dtrace(1)'s own shape.
-// Thread safety: one thread at a time, outside critical sections; passes fall due on whatever thread
+// Thread safety: one thread at a time, outside critical sections; passes fall due on whatever
+// thread
 //                runs the clock's callouts, and the sinks are called there, one at a time.
 // Source:        dtrace(1); spec/dtrace.md 2 and 3.
 #pragma once

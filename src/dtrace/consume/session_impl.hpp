@@ -104,7 +104,7 @@ struct Session::Impl {
   void guarded_pass();  // unless tracing has ended. Requires: mutex held
   void pass(bool final);
   void schedule();
-  void abort();  // after an error that ends processing
+  void abort();   // after an error that ends processing
   void finish();  // END, the last pass, the end of the output
   void take_aggregations();
   void take_records(bool final);
