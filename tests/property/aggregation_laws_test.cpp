@@ -155,7 +155,7 @@ Traced trace(const Workload& workload, const std::string& program) {
   {
     dtrace::Session session(framework, {[&](std::string_view text) { traced.out += text; },
                                         [&](std::string_view text) { err += text; }});
-    if (auto set = session.set_option("quiet", ""); !set) return {set.error().message, {}, {}};
+    if (auto set = session.set_option("quiet"); !set) return {set.error().message, {}, {}};
     const auto id = session.compile({.kind = dtrace::ProgramSource::script,
                                      .text = program,
                                      .name = "law.d",

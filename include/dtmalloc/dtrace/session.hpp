@@ -54,10 +54,8 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // -x name=value; an empty value unsets a flag, a view without data says that none was given (`-x
-  // quiet`). The error's message is libdtrace's ("Invalid option name").
-  Result<void> set_option(std::string_view name, std::string_view value);
-  // As typed: "bufsize=4k", "quiet", "quiet=" (unset).
+  // -x as typed: "bufsize=4k", "quiet", "quiet=" (unset). The error's message is libdtrace's
+  // ("Invalid option name").
   Result<void> set_option(std::string_view text);
   bool quiet() const;
 

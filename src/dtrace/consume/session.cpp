@@ -124,10 +124,6 @@ Session::~Session() {
   framework.close();
 }
 
-Result<void> Session::set_option(std::string_view name, std::string_view value) {
-  return impl_->set_option(name, value);
-}
-
 Result<void> Session::set_option(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) return impl_->set_option(text, {});
