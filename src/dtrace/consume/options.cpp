@@ -8,6 +8,8 @@
 #include <limits>
 #include <optional>
 
+#include "dtrace/core/time_unit.hpp"
+
 namespace dtmalloc::dtrace {
 namespace {
 
@@ -206,43 +208,18 @@ bool parse_size(std::string_view text, std::uint64_t* value) {
 }
 
 bool parse_rate(std::string_view text, std::uint64_t* nanoseconds) {
-  struct Unit {
-    const char* name;
-    std::uint64_t ns;
-  };
-  static constexpr Unit kUnits[] = {
-      {"", 1},
-      {"ns", 1},
-      {"nsec", 1},
-      {"us", 1000},
-      {"usec", 1000},
-      {"ms", 1000000},
-      {"msec", 1000000},
-      {"s", 1000000000},
-      {"sec", 1000000000},
-      {"m", 60000000000},
-      {"min", 60000000000},
-      {"h", 3600000000000},
-      {"hour", 3600000000000},
-      {"d", 86400000000000},
-      {"day", 86400000000000},
-  };
   std::uint64_t value = 0;
   std::string_view rest;
   if (!parse_number(text, &value, &rest)) return false;
-  const std::string suffix = lower(rest);
-  if (suffix == "hz") {
+  if (lower(rest) == "hz") {
     if (value == 0) return false;
     *nanoseconds = 1000000000 / value;
     return *nanoseconds > 0;
   }
-  for (const Unit& unit : kUnits) {
-    if (suffix != unit.name) continue;
-    if (value > std::numeric_limits<std::int64_t>::max() / unit.ns) return false;
-    *nanoseconds = value * unit.ns;
-    return true;
-  }
-  return false;
+  const std::uint64_t unit = rest.empty() ? 1 : time_unit(rest);
+  if (unit == 0 || value > std::numeric_limits<std::int64_t>::max() / unit) return false;
+  *nanoseconds = value * unit;
+  return true;
 }
 
 // What the command sets before anything else.

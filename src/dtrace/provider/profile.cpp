@@ -8,13 +8,13 @@
 //               demand like the others; arg0 and arg1 are 0, as there is no program counter.
 #include "dtrace/provider/profile.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "dtrace/core/framework.hpp"
+#include "dtrace/core/time_unit.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -100,24 +100,6 @@ class ProfileProvider : public Provider {
 }  // namespace
 
 std::uint64_t profile_interval(std::string_view name, bool* every_cpu) {
-  struct Unit {
-    std::string_view name;
-    std::uint64_t ns;
-  };
-  static constexpr Unit kUnits[] = {{"ns", 1},
-                                    {"nsec", 1},
-                                    {"us", 1000},
-                                    {"usec", 1000},
-                                    {"ms", 1000000},
-                                    {"msec", 1000000},
-                                    {"s", 1000000000},
-                                    {"sec", 1000000000},
-                                    {"m", 60000000000},
-                                    {"min", 60000000000},
-                                    {"h", 3600000000000},
-                                    {"hour", 3600000000000},
-                                    {"d", 86400000000000},
-                                    {"day", 86400000000000}};
   if (name.size() >= kNameLimit) return 0;
   if (name.rfind("tick-", 0) == 0) {
     *every_cpu = false;
@@ -134,17 +116,14 @@ std::uint64_t profile_interval(std::string_view name, bool* every_cpu) {
     value = value * 10 + static_cast<std::uint64_t>(name[digits++] - '0');
   }
   if (digits == 0 || value == 0) return 0;
-  std::string suffix(name.substr(digits));
-  for (char& c : suffix) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string_view suffix = name.substr(digits);
+  const std::uint64_t unit = time_unit(suffix);
   std::uint64_t interval = 0;
-  if (suffix.empty() || suffix == "hz") {
+  if (suffix.empty() ||
+      (suffix.size() == 2 && std::tolower(suffix[0]) == 'h' && std::tolower(suffix[1]) == 'z')) {
     interval = 1000000000 / value;
-  } else {
-    const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
-                                    [&](const Unit& known) { return known.name == suffix; });
-    if (unit == std::end(kUnits)) return 0;
-    if (value > ~std::uint64_t{0} / 4 / unit->ns) return 0;
-    interval = value * unit->ns;
+  } else if (unit != 0 && value <= ~std::uint64_t{0} / 4 / unit) {
+    interval = value * unit;
   }
   return interval < kShortestInterval ? 0 : interval;
 }
