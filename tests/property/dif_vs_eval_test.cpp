@@ -277,6 +277,7 @@ Verdict run_case(const std::string& body) {
       EXPECT_EQ(got, want) << dump(*statement, &catalog.types());
       if (::testing::Test::HasFailure() || got.fault != Fault::none) return Verdict::agreed;
     }
+    machine.state.object = nullptr;  // the last object went with its statement
     for (const VariableDesc& variable : space.variables) {
       const bool global = variable.scope == Scope::global;
       const std::uint64_t at = variable.id - kVarUser;
