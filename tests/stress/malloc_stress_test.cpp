@@ -172,12 +172,12 @@ class Worker {
   }
 
   static void mark(const Block& block) {
-    std::memcpy(block.address, &block.address, sizeof block.address);
+    std::memcpy(block.address, &block.address, sizeof(void*));
     std::memcpy(block.address + block.size - sizeof block.address, &block.address,
                 sizeof block.address);
   }
   void check(const Block& block) {
-    if (std::memcmp(block.address, &block.address, sizeof block.address) != 0 ||
+    if (std::memcmp(block.address, &block.address, sizeof(void*)) != 0 ||
         std::memcmp(block.address + block.size - sizeof block.address, &block.address,
                     sizeof block.address) != 0) {
       ++books_.wrong_contents;
