@@ -415,7 +415,7 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
   KernelConfig config;
   k.apply(config);
   if (const auto wrong = Kernel::check(config)) {
-    fail(wrong->tag.c_str(), at, wrong->message, wrong->expected);
+    fail(("WL_" + wrong->tag).c_str(), at, wrong->message, wrong->expected);
   }
 }
 

@@ -1,0 +1,1 @@
+kernel cpus=4 mem=0G seed=3
