@@ -185,8 +185,9 @@ TEST_F(EnableStress, SessionsWithAggregationsComeAndGo) {
     const std::uint64_t ending = allocations();
     session.stop();
     const std::uint64_t after = allocations();
-    EXPECT_GE(total(out), ending - begun) << out;
-    EXPECT_LE(total(out), after - before) << out;
+    // Each thread may stand between its statistics and its firing when the statistics are read.
+    EXPECT_GE(total(out) + kThreads, ending - begun) << out;
+    EXPECT_LE(total(out), after - before + kThreads) << out;
     EXPECT_GE(total(out), 100u) << out;
     EXPECT_FALSE(session.had_errors()) << err;
   }
