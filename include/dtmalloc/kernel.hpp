@@ -21,6 +21,7 @@
 #include <dtmalloc/kern/malloc.hpp>
 #include <dtmalloc/smp/cpu.hpp>
 #include <dtmalloc/sys/address_map.hpp>
+#include <dtmalloc/sys/sysctl.hpp>
 #include <dtmalloc/vm/kmem.hpp>
 #include <dtmalloc/vm/uma.hpp>
 #include <functional>
@@ -58,6 +59,7 @@ struct KernelConfig {
   // free and looked at when handed out, all but their last word, which names the freer's type.
   // vm.debug.divisor is 1. Large and contiguous blocks are not checked, as in the kernel.
   bool invariants = false;
+  int domains = 1;  // NUMA domains, 1 to 8; CPUs and memory are split evenly among them
   std::optional<std::uint64_t> kmem_zmax;  // tunable vm.kmem_zmax
   std::vector<std::uint32_t> classes;      // what-if class table; empty: the release's
 };
@@ -161,7 +163,8 @@ class Kernel {
   // into a type that was unregistered meanwhile.
   static void set_probe_id(std::uint32_t* slot, std::uint32_t id);
 
-  Vm& vm();  // for uma(9) and kmem(9): vm/uma.hpp, vm/kmem.hpp
+  SysctlTree& sysctl();  // sysctl(8)'s names
+  Vm& vm();              // for uma(9) and kmem(9): vm/uma.hpp, vm/kmem.hpp
 
   struct Impl;
   Impl& impl() { return *impl_; }

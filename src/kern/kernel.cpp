@@ -166,7 +166,8 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
   smp.real_clock = config.real_clock;
   smp.mode = config.mode;
   cpus = std::make_unique<CpuSet>(smp, [this](int id) { return make_cpu(id); });
-  vm = std::make_unique<Vm>(*cpus, addresses, VmConfig{config.mem, config.invariants});
+  vm = std::make_unique<Vm>(*cpus, addresses, sysctl,
+                            VmConfig{config.mem, config.invariants, config.domains});
   vm->describe_operation = [this](const OperationNote& note) {
     const auto* mtp = static_cast<const malloc_type*>(note.type);
     std::string name(self.symbol(*mtp));
@@ -210,6 +211,7 @@ std::uint64_t Kernel::kmem_zmax() const { return impl_->kmem_zmax; }
 CpuSet& Kernel::cpus() { return *impl_->cpus; }
 AddressMap& Kernel::addresses() { return impl_->addresses; }
 Vm& Kernel::vm() { return *impl_->vm; }
+SysctlTree& Kernel::sysctl() { return impl_->sysctl; }
 Kernel* Kernel::current() { return static_cast<Kernel*>(curcpu->kernel); }
 
 std::vector<ZoneStats> Kernel::zones() const {
@@ -234,14 +236,14 @@ std::vector<ZoneStats> Kernel::zones() const {
     row.bucket_size_max = zone->uz_bucket_size_max;
     row.efficiency = keg.efficiency;
     {
-      const std::lock_guard lock(keg.uk_domain.ud_lock);
-      row.keg_pages = keg.uk_domain.ud_pages;
-      row.keg_free_items = keg.uk_domain.ud_free_items;
-      row.keg_free_slabs = keg.uk_domain.ud_free_slabs;
+      const std::lock_guard lock(keg.uk_domain[0].ud_lock);
+      row.keg_pages = keg.uk_domain[0].ud_pages;
+      row.keg_free_items = keg.uk_domain[0].ud_free_items;
+      row.keg_free_slabs = keg.uk_domain[0].ud_free_slabs;
     }
     {
-      const std::lock_guard lock(zone->uz_domain.uzd_lock);
-      row.bucket_cache_items = static_cast<std::uint64_t>(zone->uz_domain.uzd_nitems);
+      const std::lock_guard lock(zone->uz_domain[0].uzd_lock);
+      row.bucket_cache_items = static_cast<std::uint64_t>(zone->uz_domain[0].uzd_nitems);
     }
     row.cpu_items = counters.cpu_items;
     row.free = counters.cached + row.bucket_cache_items + row.keg_free_items;

@@ -66,6 +66,7 @@ struct Kernel::Impl {
   std::size_t kmem_zmax = KMEM_ZMAX;
   std::array<std::uint8_t, KMEM_ZSIZE + 1> kmemsize{};  // the kernel's table
   AddressMap addresses;
+  SysctlTree sysctl;
 
   // --- CPUs
   std::byte* columns = nullptr;  // MAXCPU reserved columns

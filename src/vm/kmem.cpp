@@ -68,8 +68,8 @@ bool Vm::can_reserve(std::uint64_t mem) {
   return true;
 }
 
-Vm::Vm(CpuSet& cpu_set, AddressMap& address_map, const VmConfig& vm_config)
-    : cpus(cpu_set), addresses(address_map), config(vm_config) {
+Vm::Vm(CpuSet& cpu_set, AddressMap& address_map, SysctlTree& sysctl_tree, const VmConfig& vm_config)
+    : cpus(cpu_set), addresses(address_map), sysctl(sysctl_tree), config(vm_config) {
   page_count = config.mem / kPageBytes;
   arena_pages = kArenaFactor * page_count;
   arena = static_cast<std::byte*>(reserve(arena_pages * kPageBytes));

@@ -39,8 +39,8 @@ std::string check_arena(Vm& vm) {
 }
 
 std::string check_keg(uma_keg& keg) {
-  const std::lock_guard lock(keg.uk_domain.ud_lock);
-  uma_domain& domain = keg.uk_domain;
+  const std::lock_guard lock(keg.uk_domain[0].ud_lock);
+  uma_domain& domain = keg.uk_domain[0];
   std::uint64_t slabs = 0, free_items = 0, free_slabs = 0;
   for (std::uint32_t list = 0; list < 3; ++list) {
     const uma_slab* before = nullptr;
@@ -73,15 +73,15 @@ std::string check_keg(uma_keg& keg) {
 }
 
 std::string check_zone_lists(uma_zone& zone) {
-  const std::lock_guard lock(zone.uz_domain.uzd_lock);
+  const std::lock_guard lock(zone.uz_domain[0].uzd_lock);
   std::int64_t items = 0;
-  for (uma_bucket* bucket = zone.uz_domain.uzd_buckets; bucket != nullptr;
+  for (uma_bucket* bucket = zone.uz_domain[0].uzd_buckets; bucket != nullptr;
        bucket = bucket->ub_link) {
     if (bucket->ub_cnt <= 0 || bucket->ub_cnt > bucket->ub_entries)
       return broken("UMA-4", zone.uz_name + ": a listed bucket with a strange count");
     items += bucket->ub_cnt;
   }
-  if (items != zone.uz_domain.uzd_nitems) return broken("UMA-4", zone.uz_name + ": uzd_nitems");
+  if (items != zone.uz_domain[0].uzd_nitems) return broken("UMA-4", zone.uz_name + ": uzd_nitems");
   return {};
 }
 
@@ -90,10 +90,10 @@ std::string check_zone(uma_zone& zone) {
   if (std::string what = check_zone_lists(zone); !what.empty()) return what;
   if (std::string what = check_keg(*zone.uz_keg); !what.empty()) return what;
   const uma_keg& keg = *zone.uz_keg;
-  const std::uint64_t items = keg.uk_domain.ud_pages / keg.uk_ppera * keg.uk_ipers;
+  const std::uint64_t items = keg.uk_domain[0].ud_pages / keg.uk_ppera * keg.uk_ipers;
   const std::uint64_t live = counters.allocs - counters.frees;
-  const std::uint64_t rest = keg.uk_domain.ud_free_items + counters.cached +
-                             static_cast<std::uint64_t>(zone.uz_domain.uzd_nitems);
+  const std::uint64_t rest = keg.uk_domain[0].ud_free_items + counters.cached +
+                             static_cast<std::uint64_t>(zone.uz_domain[0].uzd_nitems);
   if (items != live + rest)
     return broken("UMA-1", zone.uz_name + ": " + std::to_string(items) + " items, " +
                                std::to_string(live) + " live, " + std::to_string(rest) + " free");

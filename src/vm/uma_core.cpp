@@ -24,7 +24,7 @@ constexpr std::uint64_t kContended = 250;  // ns; two operations at their defaul
 
 // Takes a zone-domain's lock. The place where contention is noticed, and uz_bucket_size grows.
 std::unique_lock<std::mutex> zone_domain_lock(uma_zone& zone) {
-  uma_zone_domain& domain = zone.uz_domain;
+  uma_zone_domain& domain = zone.uz_domain[0];
   CpuSet& cpus = zone.vm->cpus;
   std::unique_lock lock(domain.uzd_lock, std::try_to_lock);
   bool contended = !lock.owns_lock();
@@ -46,7 +46,7 @@ std::unique_lock<std::mutex> zone_domain_lock(uma_zone& zone) {
 // spec/malloc9.md 5.10: a bucket joins the list, as part of the working set or not.
 void zone_put_bucket(uma_zone& zone, uma_bucket* bucket, bool working_set) {
   const auto lock = zone_domain_lock(zone);
-  uma_zone_domain& domain = zone.uz_domain;
+  uma_zone_domain& domain = zone.uz_domain[0];
   const std::int64_t count = bucket->ub_cnt;
   domain.uzd_nitems += count;
   if (working_set) {
@@ -67,7 +67,7 @@ void zone_put_bucket(uma_zone& zone, uma_bucket* bucket, bool working_set) {
 
 uma_bucket* zone_take_bucket(uma_zone& zone) {
   const auto lock = zone_domain_lock(zone);
-  uma_zone_domain& domain = zone.uz_domain;
+  uma_zone_domain& domain = zone.uz_domain[0];
   uma_bucket* bucket = domain.uzd_buckets;
   if (bucket == nullptr) return nullptr;
   domain.uzd_buckets = bucket->ub_link;
@@ -111,7 +111,7 @@ void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata) {
   bool too_many;
   {
     const auto lock = zone_domain_lock(zone);
-    too_many = static_cast<std::uint64_t>(zone.uz_domain.uzd_nitems + bucket->ub_cnt) >=
+    too_many = static_cast<std::uint64_t>(zone.uz_domain[0].uzd_nitems + bucket->ub_cnt) >=
                zone.uz_bucket_max;
   }
   if (too_many) {
@@ -162,8 +162,8 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags) {
   }
   // A fresh bucket that goes straight to a CPU; the list counts its own.
   auto count_fresh = [&](std::int64_t items) {
-    const std::lock_guard lock(zone.uz_domain.uzd_lock);
-    zone.uz_domain.uzd_imax += items;
+    const std::lock_guard lock(zone.uz_domain[0].uzd_lock);
+    zone.uz_domain[0].uzd_imax += items;
   };
   if (fresh) count_fresh(bucket->ub_cnt);
   Cpu& cpu = section_enter();

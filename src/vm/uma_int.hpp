@@ -131,9 +131,9 @@ struct uma_keg {
   std::uint16_t uk_ipers = 0;
   std::uint32_t uk_flags = 0;
   std::uint32_t efficiency = 0;
-  std::uint8_t page_zone = 0;  // what the page map says of its pages
-  uma_zone* zone = nullptr;    // the primary zone
-  uma_domain uk_domain;
+  std::uint8_t page_zone = 0;               // what the page map says of its pages
+  uma_zone* zone = nullptr;                 // the primary zone
+  std::unique_ptr<uma_domain[]> uk_domain;  // one a NUMA domain
   // Slab states, in blocks that live as long as the keg.
   std::vector<std::unique_ptr<std::uint64_t[]>> blocks;
   std::size_t block_used = 0;
@@ -164,7 +164,7 @@ struct uma_zone {
   uma_keg* uz_keg = nullptr;
   std::string uz_name;
   std::atomic<std::uint64_t> uz_allocs{0}, uz_frees{0}, uz_fails{0}, uz_sleeps{0};
-  uma_zone_domain uz_domain;
+  std::unique_ptr<uma_zone_domain[]> uz_domain;  // one a NUMA domain
   // uz_cpu[id]: made at the first use on that CPU; those of malloc zones lie in the CPU itself.
   std::unique_ptr<std::atomic<uma_cache*>[]> uz_cpu;
   std::vector<std::unique_ptr<uma_cache>> own_caches;

@@ -93,7 +93,7 @@ void list_remove(uma_domain& domain, uma_slab* slab) {
 
 // Requires: ud_lock held.
 uma_slab* first_slab(uma_keg& keg, int flags) {
-  uma_domain& domain = keg.uk_domain;
+  uma_domain& domain = keg.uk_domain[0];
   if (domain.ud_free_items <= ((flags & m::USE_RESERVE) != 0 ? 0 : keg.uk_reserve)) return nullptr;
   if (domain.lists[kPartial] != nullptr) return domain.lists[kPartial];
   uma_slab* slab = domain.lists[kFree];
@@ -106,7 +106,7 @@ uma_slab* first_slab(uma_keg& keg, int flags) {
 
 // The lowest free item. Requires: ud_lock held, the slab on the partial list.
 void* slab_alloc_item(uma_keg& keg, uma_slab* slab) {
-  uma_domain& domain = keg.uk_domain;
+  uma_domain& domain = keg.uk_domain[0];
   std::uint64_t* bits = slab->free_bits();
   std::size_t word = 0;
   while (bits[word] == 0) ++word;
@@ -124,7 +124,7 @@ void* slab_alloc_item(uma_keg& keg, uma_slab* slab) {
 // Requires: ud_lock held. A double free in a kernel without INVARIANTS sets a bit that is set: the
 // item is then in two places, and the counts stay those of the bits.
 void slab_free_item(uma_keg& keg, uma_slab* slab, void* item) {
-  uma_domain& domain = keg.uk_domain;
+  uma_domain& domain = keg.uk_domain[0];
   const std::size_t index =
       static_cast<std::size_t>(static_cast<std::byte*>(item) - slab->us_data) / keg.uk_rsize;
   if (index >= keg.uk_ipers)  // a kernel writes past its bits
@@ -161,7 +161,7 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int flags) {
   }
   uma_slab* slab;
   {
-    const std::lock_guard lock(keg.uk_domain.ud_lock);
+    const std::lock_guard lock(keg.uk_domain[0].ud_lock);
     slab = slab_state_alloc(keg);
   }
   *slab = uma_slab{};
@@ -192,7 +192,7 @@ uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int f
   if (vm.config.invariants && (flags & (m::WAITOK | m::NOVM)) == (m::WAITOK | m::NOVM))
     vm.cpus.panic(kernel_format(vm.addresses, "%s: invalid flags %#x", "keg_fetch_slab",
                                 static_cast<unsigned>(flags)));
-  lock = std::unique_lock(keg.uk_domain.ud_lock);
+  lock = std::unique_lock(keg.uk_domain[0].ud_lock);
   while (true) {
     if (uma_slab* slab = first_slab(keg, flags)) return slab;
     lock.unlock();
@@ -201,7 +201,7 @@ uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int f
     uma_slab* slab = (flags & m::NOVM) != 0 ? nullptr : keg_alloc_slab(keg, flags);
     if (slab != nullptr) {
       lock.lock();
-      uma_domain& domain = keg.uk_domain;
+      uma_domain& domain = keg.uk_domain[0];
       list_insert(domain, slab, kPartial);
       domain.ud_pages += keg.uk_ppera;
       domain.ud_free_items += keg.uk_ipers;
@@ -281,7 +281,7 @@ int zone_import(uma_zone& zone, void** items, int max, int flags) {
 
 void zone_release(uma_zone& zone, void** items, int count) {
   uma_keg& keg = *zone.uz_keg;
-  const std::lock_guard lock(keg.uk_domain.ud_lock);
+  const std::lock_guard lock(keg.uk_domain[0].ud_lock);
   for (int i = 0; i < count; ++i) {
     const std::uintptr_t word = keg.vm->slab_word(items[i]);
     auto* slab = reinterpret_cast<uma_slab*>(word);

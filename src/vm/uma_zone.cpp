@@ -38,6 +38,7 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
   const KegLayout layout = keg_layout(size, align, inv);
   keg->vm = &vm;
   keg->uk_name = name;
+  keg->uk_domain = std::make_unique<uma_domain[]>(static_cast<std::size_t>(vm.config.domains));
   keg->uk_align = static_cast<std::uint32_t>(align);
   keg->uk_size = static_cast<std::uint32_t>(size);
   keg->uk_rsize = layout.rsize;
@@ -56,6 +57,8 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
   auto zone = std::make_unique<uma_zone>();
   zone->vm = &vm;
   zone->uz_name = name;
+  zone->uz_domain =
+      std::make_unique<uma_zone_domain[]>(static_cast<std::size_t>(vm.config.domains));
   zone->uz_size = static_cast<std::uint32_t>(size);
   zone->uz_flags = (flags & ~kInherited) | (keg->uk_flags & kInherited);
   zone->uz_keg = keg.get();
@@ -173,14 +176,14 @@ void uma_zdestroy(uma_zone* zone) {
     drop(alloc);
     drop(free);
   }
-  while (uma_bucket* bucket = zone->uz_domain.uzd_buckets) {
-    zone->uz_domain.uzd_buckets = bucket->ub_link;
+  while (uma_bucket* bucket = zone->uz_domain[0].uzd_buckets) {
+    zone->uz_domain[0].uzd_buckets = bucket->ub_link;
     drop(bucket);
   }
-  const std::uint64_t slabs = keg.uk_domain.ud_pages / keg.uk_ppera;
-  const std::uint64_t lost = slabs * keg.uk_ipers - keg.uk_domain.ud_free_items;
-  while (uma_slab* slab = keg.uk_domain.lists[kFree]) {
-    keg.uk_domain.lists[kFree] = slab->us_next;
+  const std::uint64_t slabs = keg.uk_domain[0].ud_pages / keg.uk_ppera;
+  const std::uint64_t lost = slabs * keg.uk_ipers - keg.uk_domain[0].ud_free_items;
+  while (uma_slab* slab = keg.uk_domain[0].lists[kFree]) {
+    keg.uk_domain[0].lists[kFree] = slab->us_next;
     if (keg.uk_fini != nullptr)
       for (std::uint32_t item = 0; item < keg.uk_ipers; ++item)
         keg.uk_fini(slab->us_data + item * keg.uk_rsize, static_cast<int>(keg.uk_size));
@@ -193,14 +196,14 @@ void uma_zdestroy(uma_zone* zone) {
       uma_zfree(vm.slab_zones[keg.uk_ipers <= 256 ? 0 : 1], slab->us_header);
     vm.page_free(first, keg.uk_ppera);
     vm.uma_kmem_total.fetch_sub(keg.uk_ppera * kPageBytes, std::memory_order_relaxed);
-    keg.uk_domain.ud_pages -= keg.uk_ppera;
+    keg.uk_domain[0].ud_pages -= keg.uk_ppera;
   }
   if (lost != 0) {
     char text[200];
     std::snprintf(text, sizeof text,
                   "Freed UMA keg (%s) was not empty (%lu items).  Lost %lu pages of memory.\n",
                   keg.uk_name.c_str(), static_cast<unsigned long>(lost),
-                  static_cast<unsigned long>(keg.uk_domain.ud_pages));
+                  static_cast<unsigned long>(keg.uk_domain[0].ud_pages));
     vm.cpus.console(text);
     // Its slabs stay in the page map: the keg and the zone live on with the machine, unlisted.
     const std::lock_guard lock(vm.zones_mutex);

@@ -20,6 +20,7 @@
 #include <deque>
 #include <dtmalloc/smp/cpu.hpp>
 #include <dtmalloc/sys/address_map.hpp>
+#include <dtmalloc/sys/sysctl.hpp>
 #include <dtmalloc/vm/kmem.hpp>
 #include <dtmalloc/vm/uma.hpp>
 #include <functional>
@@ -54,10 +55,11 @@ extern constinit thread_local const OperationNote* current_operation;
 struct VmConfig {
   std::uint64_t mem;
   bool invariants;
+  int domains = 1;  // NUMA domains, 1 to kMaxDomains
 };
 
 struct Vm {
-  Vm(CpuSet& cpu_set, AddressMap& address_map, const VmConfig& vm_config);
+  Vm(CpuSet& cpu_set, AddressMap& address_map, SysctlTree& sysctl_tree, const VmConfig& vm_config);
   ~Vm();
   Vm(const Vm&) = delete;
   Vm& operator=(const Vm&) = delete;
@@ -67,6 +69,7 @@ struct Vm {
 
   CpuSet& cpus;
   AddressMap& addresses;
+  SysctlTree& sysctl;
   const VmConfig config;
 
   std::byte* arena = nullptr;

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "support/paths.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,7 +32,7 @@ class CommandLine : public ::testing::Test {
   Ran run(const std::string& command) {
     std::ofstream(folder_ + "/script") << command;
     const std::string line = "cd '" + folder_ + "' && mkdir -p work && cd work && PATH='" +
-                             fs::path(DTM_COMMAND).parent_path().string() +
+                             fs::path(dtmalloc::support::command()).parent_path().string() +
                              "':\"$PATH\" sh ../script >../out 2>../err </dev/null";
     const int raw = std::system(line.c_str());
     return {WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw), contents("out"),

@@ -132,7 +132,7 @@ TEST(Uma9, BucketsGrow_WhenTheLockIsTaken) {
   m.kernel.cpus().bind(0);
   uma_zone* zone = m.kernel.impl().zones[9];
   const std::uint16_t before = zone->uz_bucket_size;
-  std::unique_lock held(zone->uz_domain.uzd_lock);
+  std::unique_lock held(zone->uz_domain[0].uzd_lock);
   std::thread other([&] {
     m.kernel.cpus().bind(1);
     m.kernel.malloc(4096, &m.type, M_WAITOK);

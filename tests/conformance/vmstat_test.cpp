@@ -9,11 +9,13 @@
 #include <memory>
 #include <sstream>
 
+#include "support/paths.hpp"
+
 namespace dtmalloc {
 namespace {
 
 std::string capture(const std::string& name) {
-  std::ifstream in(std::string(DTM_SOURCE_DIR) + "/tests/golden/cases/vmstat-m/" + name);
+  std::ifstream in(dtmalloc::support::source_dir() + "/tests/golden/cases/vmstat-m/" + name);
   std::stringstream text;
   text << in.rdbuf();
   return text.str();

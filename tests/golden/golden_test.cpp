@@ -16,11 +16,13 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kCases = fs::path(DTM_SOURCE_DIR) / "tests/golden/cases";
+const fs::path kCases = fs::path(dtmalloc::support::source_dir()) / "tests/golden/cases";
 
 std::string contents(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -67,9 +69,10 @@ TEST_P(Golden, PrintsWhatIsRecorded) {
   const fs::path out = folder + "/out.txt", err = folder + "/err.txt";
   fs::create_directory(folder + "/tmp");
   const std::string command =
-      "cd '" DTM_SOURCE_DIR "' && PATH='" + fs::path(DTM_COMMAND).parent_path().string() +
-      "':\"$PATH\" TMP='" + folder + "/tmp' TZ=Asia/Kathmandu LC_ALL=C.UTF-8 NO_COLOR=1 sh '" +
-      base.string() + ".cmd' >'" + out.string() + "' 2>'" + err.string() + "' </dev/null";
+      "cd '" + dtmalloc::support::source_dir() + "' && PATH='" +
+      fs::path(dtmalloc::support::command()).parent_path().string() + "':\"$PATH\" TMP='" + folder +
+      "/tmp' TZ=Asia/Kathmandu LC_ALL=C.UTF-8 NO_COLOR=1 sh '" + base.string() + ".cmd' >'" +
+      out.string() + "' 2>'" + err.string() + "' </dev/null";
   const int raw = std::system(command.c_str());
   const int got_status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
   const std::string got_out = contents(out), got_err = contents(err);
@@ -104,7 +107,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, Golden, ::testing::ValuesIn(cases()), [](const a
 TEST(GoldenExamples, EachIsACase) {
   std::string scripts;
   for (const std::string& name : cases()) scripts += contents(kCases / (name + ".cmd"));
-  for (const auto& entry : fs::directory_iterator(fs::path(DTM_SOURCE_DIR) / "sim/examples")) {
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(dtmalloc::support::source_dir()) / "sim/examples")) {
     const std::string file = "sim/examples/" + entry.path().filename().string();
     EXPECT_NE(scripts.find(file), std::string::npos) << file;
   }

@@ -13,7 +13,8 @@ namespace {
 struct Kmem : testing::Test {
   CpuSet cpus{{.count = 1}};
   AddressMap map;
-  Vm vm{cpus, map, {4 << 20, false}};  // 1024 pages
+  SysctlTree sysctl;
+  Vm vm{cpus, map, sysctl, {4 << 20, false}};  // 1024 pages
   void SetUp() override { cpus.bind(0); }
   void TearDown() override { EXPECT_EQ(check_arena(vm), ""); }
 };

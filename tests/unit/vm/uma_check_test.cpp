@@ -30,19 +30,19 @@ TEST_F(UmaCheck, SeesALostItem) {
 }
 
 TEST_F(UmaCheck, SeesAWrongCountOfASlab) {
-  uma_slab* slab = zone().uz_keg->uk_domain.lists[kPartial];
+  uma_slab* slab = zone().uz_keg->uk_domain[0].lists[kPartial];
   --slab->us_freecount;
   EXPECT_EQ(check_vm(vm), "UMA-2: malloc-64: us_freecount");
   ++slab->us_freecount;
 }
 
 TEST_F(UmaCheck, SeesWrongSums) {
-  ++zone().uz_keg->uk_domain.ud_free_items;
+  ++zone().uz_keg->uk_domain[0].ud_free_items;
   EXPECT_EQ(check_vm(vm), "UMA-4: malloc-64: ud_free_items");
-  --zone().uz_keg->uk_domain.ud_free_items;
-  ++zone().uz_domain.uzd_nitems;
+  --zone().uz_keg->uk_domain[0].ud_free_items;
+  ++zone().uz_domain[0].uzd_nitems;
   EXPECT_EQ(check_vm(vm), "UMA-4: malloc-64: uzd_nitems");
-  --zone().uz_domain.uzd_nitems;
+  --zone().uz_domain[0].uzd_nitems;
 }
 
 TEST_F(UmaCheck, SeesALostPage) {
