@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "output.hpp"
+#include "reports.hpp"
 
 namespace {
 
@@ -64,7 +65,7 @@ struct RunParser {
     zdefs = app.add_flag("-Z", on[1], "descriptions may match nothing (-x zdefs)");
     destructive = app.add_flag("-w", on[2], "allow destructive actions (-x destructive)");
     flowindent = app.add_flag("-F", on[3], "indent by function (-x flowindent)");
-    app.add_option("--report", options.reports, "reports after the run: vmstat-m[=capture|RELEASE]")
+    app.add_option("--report", options.reports, "reports after the run: " + report_names())
         ->type_name("LIST")
         ->allow_extra_args(false);
     app.add_flag("--json,--libxo", options.json, "reports as JSON");

@@ -4,84 +4,160 @@
 #include "reports.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <dtmalloc/report/report.hpp>
-
-#include "commands.hpp"
-#include "output.hpp"
+#include <span>
 
 namespace dtmalloc::sim {
 namespace {
 
-bool fail(int& status, int with, const std::string& text,
-          const std::vector<std::string>& near = {}) {
-  std::string message = text;
-  for (std::size_t i = 0; i < near.size(); ++i) {
-    message += (i == 0 ? "; did you mean " : ", ") + near[i];
+using report::take_snapshot;
+
+// The format of a table: of the machine's release, of another's, or of the imported capture.
+std::optional<ReportError> read_format(Report& report, const ReportContext& context,
+                                       int KernelRelease::*format,
+                                       int (*of_capture)(std::string_view),
+                                       const std::string& captures) {
+  const std::string name = "--report " + std::string(report.kind->name) + "=" + report.value;
+  if (report.value.empty()) {
+    report.format = context.kernel.release().*format;
+  } else if (report.value == "capture") {
+    report.format = of_capture(context.workload.kernel.capture);
+    if (report.format < 0)
+      return ReportError{
+          name + ": the kernel line of the workload has no capture=" + captures, {}, kRefused};
+  } else {
+    int version = 0;
+    const char* end = report.value.data() + report.value.size();
+    const auto [rest, error] = std::from_chars(report.value.data(), end, version);
+    const KernelRelease* other = KernelRelease::find(version);
+    if (error != std::errc{} || rest != end || other == nullptr) {
+      std::string known;
+      for (const int v : KernelRelease::versions()) known += std::to_string(v) + ", ";
+      return ReportError{name + ": expected " + known + "or capture"};
+    }
+    report.format = other->*format;
   }
-  if (!near.empty()) message += '?';
-  complain(message);
-  status = with;
-  return false;
+  return std::nullopt;
+}
+
+// --- vmstat
+
+int vmstat_m_capture(std::string_view capture) {
+  if (capture == "m3") return 1;
+  return capture == "m1" || capture == "m2" ? 0 : -1;
+}
+
+std::optional<ReportError> read_vmstat_m(Report& report, ReportContext& context) {
+  return read_format(report, context, &KernelRelease::vmstat_format, vmstat_m_capture,
+                     "m1, m2 or m3");
+}
+
+std::string vmstat_m(const Report& report, Kernel& kernel, bool json) {
+  const report::Snapshot snapshot = take_snapshot(kernel);
+  return json ? report::print_vmstat_m_json(snapshot, report.format)
+              : report::print_vmstat_m(snapshot, report.format);
+}
+
+// --- the table
+
+constexpr bool kValue = true, kJson = true;
+
+constexpr std::array kReports{
+    ReportKind{"vmstat-m", "capture|RELEASE", !kValue, kJson, read_vmstat_m, vmstat_m},
+};
+
+// Named by the design and not there yet.
+constexpr std::array<std::string_view, 9> kLater{
+    "vmstat-z", "ddb-malloc", "ddb-uma", "sysctl", "malloc-stats-stream",
+    "leaks",    "peaks",      "waste",   "series"};
+
+const ReportKind* find_kind(std::string_view name) {
+  for (const ReportKind& kind : kReports)
+    if (kind.name == name) return &kind;
+  return nullptr;
+}
+
+std::optional<ReportError> unknown_report(const std::string& name) {
+  if (std::find(kLater.begin(), kLater.end(), name) != kLater.end())
+    return ReportError{"the report " + name + " is not modelled yet"};
+  std::vector<std::string> names;
+  for (const ReportKind& kind : kReports) names.emplace_back(kind.name);
+  return ReportError{"unknown report '" + name + "'", nearest_names(name, names)};
+}
+
+// One item of a list.
+std::optional<ReportError> read_report(const std::string& item, bool json, ReportContext& context,
+                                       std::vector<Report>& reports) {
+  const std::size_t equals = item.find('=');
+  const std::string name = item.substr(0, equals);
+  if (name.empty()) return ReportError{"an empty name in the list of --report"};
+  const ReportKind* kind = find_kind(name);
+  if (kind == nullptr) return unknown_report(name);
+  const bool given = equals != item.npos;
+  if (given && kind->value.empty())
+    return ReportError{"--report " + item + ": " + name + " takes no value"};
+  Report report{kind, given ? item.substr(equals + 1) : std::string()};
+  if (report.value.empty() && (given || kind->needs_value))
+    return ReportError{"--report " + item + ": expected " + name + "=" + std::string(kind->value)};
+  if (json && !kind->json) return ReportError{"--json: the report " + name + " has no JSON form"};
+  if (kind->read != nullptr)
+    if (auto error = kind->read(report, context)) return error;
+  reports.push_back(std::move(report));
+  return std::nullopt;
+}
+
+std::optional<ReportError> read_list(const std::string& list, bool json, ReportContext& context,
+                                     std::vector<Report>& reports) {
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    if (auto error = read_report(list.substr(from, comma - from), json, context, reports))
+      return error;
+    from = comma + 1;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-bool read_reports(const std::vector<std::string>& lists, const workload::Workload& workload,
-                  const KernelRelease& release, std::vector<Report>& reports, int& status) {
-  static const std::vector<std::string> kLater{
-      "vmstat-z", "ddb-malloc", "ddb-uma", "sysctl", "malloc-stats-stream",
-      "leaks",    "peaks",      "waste",   "series"};
+bool read_reports(const RunOptions& options, bool by_default, ReportContext context,
+                  std::vector<Report>& reports, int& status) {
+  std::vector<std::string> lists = options.reports;
+  if (lists.empty() && by_default) lists.emplace_back("vmstat-m");
   for (const std::string& list : lists) {
-    for (std::size_t from = 0; from <= list.size();) {
-      const std::size_t comma = std::min(list.find(',', from), list.size());
-      const std::string item = list.substr(from, comma - from);
-      from = comma + 1;
-      const std::size_t equals = std::min(item.find('='), item.size());
-      const std::string name = item.substr(0, equals);
-      const std::string value = equals < item.size() ? item.substr(equals + 1) : std::string();
-      if (name.empty()) return fail(status, kUsage, "an empty name in the list of --report");
-      if (std::find(kLater.begin(), kLater.end(), name) != kLater.end()) {
-        return fail(status, kUsage, "the report " + name + " is not modelled yet");
-      }
-      if (name != "vmstat-m") {
-        return fail(status, kUsage, "unknown report '" + name + "'",
-                    nearest_names(name, std::vector<std::string>{"vmstat-m"}));
-      }
-      Report report{name, release.vmstat_format};
-      if (equals < item.size()) {
-        if (value == "capture") {
-          const std::string& format = workload.kernel.capture;
-          if (format.empty()) {
-            return fail(status, kRefused,
-                        "--report vmstat-m=capture: the kernel line of the workload has no "
-                        "capture=m1, m2 or m3");
-          }
-          report.format = format == "m3" ? 1 : 0;
-        } else {
-          int version = 0;
-          const auto [rest, error] =
-              std::from_chars(value.data(), value.data() + value.size(), version);
-          const KernelRelease* other = KernelRelease::find(version);
-          if (error != std::errc{} || rest != value.data() + value.size() || other == nullptr) {
-            std::string known;
-            for (const int v : KernelRelease::versions()) known += std::to_string(v) + ", ";
-            return fail(status, kUsage,
-                        "--report vmstat-m=" + value + ": expected " + known + "or capture");
-          }
-          report.format = other->vmstat_format;
-        }
-      }
-      reports.push_back(std::move(report));
-    }
+    const auto error = read_list(list, options.json, context, reports);
+    if (!error) continue;
+    std::string message = error->message;
+    for (std::size_t i = 0; i < error->near.size(); ++i)
+      message += (i == 0 ? "; did you mean " : ", ") + error->near[i];
+    if (!error->near.empty()) message += '?';
+    if (!message.empty()) complain(message);
+    status = error->status;
+    return false;
   }
   return true;
 }
 
-std::string print_report(const Report& report, const Kernel& kernel, bool json) {
-  const report::Snapshot snapshot = report::take_snapshot(kernel);
-  return json ? report::print_vmstat_m_json(snapshot, report.format)
-              : report::print_vmstat_m(snapshot, report.format);
+bool print_report(const Report& report, Kernel& kernel, bool json, Output& output) {
+  const std::string text = report.kind->print(report, kernel, json);
+  if (report.file == nullptr) {
+    output.write(text);
+    return true;
+  }
+  report.file->write(text);
+  return report.file->commit();
+}
+
+std::string report_names() {
+  std::string names;
+  for (const ReportKind& kind : kReports) {
+    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+    if (!kind.value.empty())
+      names +=
+          kind.needs_value ? "=" + std::string(kind.value) : "[=" + std::string(kind.value) + "]";
+  }
+  return names;
 }
 
 }  // namespace dtmalloc::sim

@@ -1,23 +1,62 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What --report names.
+// What --report names: a table of kinds (reports.cpp), and the reports that a command line chose.
 
 #pragma once
 
 #include <dtmalloc/kernel.hpp>
 #include <dtmalloc/workload/workload.hpp>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "commands.hpp"
+#include "output.hpp"
 
 namespace dtmalloc::sim {
 
-struct Report {
-  std::string name;
-  int format = 2;  // of vmstat -m
+// What a report may look at before the run.
+struct ReportContext {
+  const workload::Workload& workload;
+  Kernel& kernel;
+  std::vector<std::string> taken;  // files that are read or written already
 };
 
-// Reads the lists of --report. False: a message was printed, and `status` is the exit status.
-bool read_reports(const std::vector<std::string>& lists, const workload::Workload& workload,
-                  const KernelRelease& release, std::vector<Report>& reports, int& status);
-std::string print_report(const Report& report, const Kernel& kernel, bool json);
+struct ReportError {
+  std::string message;  // empty: it was said already
+  std::vector<std::string> near = {};
+  int status = kUsage;
+};
+
+struct Report;
+
+// A new report is a printer in src/report, a row of the table, a line in sim/README.md and
+// sim/dtmalloc.1, and a golden case.
+struct ReportKind {
+  std::string_view name;
+  std::string_view value;  // what may follow '=', as the help has it; empty: nothing
+  bool needs_value;
+  bool json;  // has a form for --json
+  // Judges report.value and keeps what it means; null: any value will do.
+  std::optional<ReportError> (*read)(Report& report, ReportContext& context);
+  std::string (*print)(const Report& report, Kernel& kernel, bool json);
+};
+
+struct Report {
+  const ReportKind* kind;
+  std::string value = {};                  // after '='
+  int format = 0;                          // of a table with several formats
+  std::shared_ptr<Output> file = nullptr;  // where it goes, if not to the results
+};
+
+// Reads the lists of --report; without any, the table of vmstat -m if `by_default`. False: a
+// message was printed, and `status` is the exit status.
+bool read_reports(const RunOptions& options, bool by_default, ReportContext context,
+                  std::vector<Report>& reports, int& status);
+// Prints a report to its file or to `output`. False: a message was printed.
+bool print_report(const Report& report, Kernel& kernel, bool json, Output& output);
+// The names with their values, for the help.
+std::string report_names();
 
 }  // namespace dtmalloc::sim

@@ -17,8 +17,12 @@ namespace {
 class Run {
  public:
   Run(const RunOptions& options, const workload::Workload& workload, const KernelConfig& config,
-      Output& output)
-      : options_(options), workload_(workload), output_(output), kernel_(config) {
+      std::vector<std::string> inputs, Output& output)
+      : options_(options),
+        inputs_(std::move(inputs)),
+        workload_(workload),
+        output_(output),
+        kernel_(config) {
     kernel_.cpus().set_console([this](std::string_view text) {
       output_.flush();
       print_error(text);
@@ -30,21 +34,19 @@ class Run {
   }
 
   int all(const std::vector<dtrace::ProgramSource>& sources) {
-    std::vector<Report> reports;
-    int status = kOk;
-    if (!read_reports(options_.reports, workload_, kernel_.release(), reports, status)) {
-      return status;
-    }
-    if (options_.json && reports.empty() && !sources.empty()) {
+    if (options_.json && options_.reports.empty() && !sources.empty()) {
       complain("--json formats reports: expected --report vmstat-m with it");
       return kUsage;
+    }
+    std::vector<Report> reports;
+    int status = kOk;
+    if (!options_.output.empty()) inputs_.push_back(options_.output);
+    if (!read_reports(options_, sources.empty(), {workload_, kernel_, inputs_}, reports, status)) {
+      return status;
     }
     if (sources.empty() && !options_.tracing.empty() &&
         !Tracing(kernel_, output_).set_options(options_)) {
       return kRefused;
-    }
-    if (sources.empty() && reports.empty()) {
-      reports.push_back({"vmstat-m", kernel_.release().vmstat_format});
     }
     workload::Runner runner(workload_, kernel_,
                             {.attention = &attention,
@@ -70,7 +72,7 @@ class Run {
     }
     stop_tracing();
     for (const Report& report : reports) {
-      output_.write(print_report(report, kernel_, options_.json));
+      if (!print_report(report, kernel_, options_.json, output_)) return kRefused;
     }
     return exit_status(outcome);
   }
@@ -124,6 +126,7 @@ class Run {
   }
 
   const RunOptions& options_;
+  std::vector<std::string> inputs_;
   const workload::Workload& workload_;
   Output& output_;
   ProgressTimer progress_;
@@ -148,7 +151,7 @@ int run_command(const RunOptions& options) {
   const auto output = Output::open(options.output, inputs);
   if (output == nullptr) return kRefused;
   const InterruptGuard interrupts;
-  const int status = Run(options, *workload, *config, *output).all(sources);
+  const int status = Run(options, *workload, *config, inputs, *output).all(sources);
   if (status == kRefused || status == kUsage) {
     if (options.output.empty()) output->flush();
     return status;
