@@ -35,12 +35,26 @@ namespace dtmalloc {
 
 inline constexpr std::size_t kPageSize = 4096;
 
-// What differs between FreeBSD releases, as data. KernelRelease::find(16) etc.
+// What differs between FreeBSD releases, as data: spec/malloc9.md 0. KernelRelease::find(16) etc.
 struct KernelRelease {
   int version;                         // 8 12 14 16
   std::vector<std::uint32_t> classes;  // zone sizes, ascending
   bool zone_prefix;                    // "malloc-16" (true) or "16"
   int vmstat_format;                   // 2: humanized; 1: KiB columns; 0: with HighUse
+
+  // A page says of contiguous memory what it is: free(), zfree(), realloc() and
+  // malloc_usable_size() know it, and contigfree() is free(). Otherwise only contigfree() takes it,
+  // with its size, and the others find an address that was not allocated.
+  bool contig_cookie;
+  // INVARIANTS: neither or both of M_WAITOK and M_NOWAIT is a panic; otherwise it is printed, once.
+  bool wait_flags_asserted;
+  bool large_by_domainset;     // malloc_domainset of large blocks: the caller's policy counts
+  bool size_of_large;          // malloc_size() above kmem_zmax: whole pages; otherwise 0
+  bool contig_redzone;         // DEBUG_REDZONE guards contiguous memory too
+  bool panic_names_function;   // "_free(0): address ..." or "free: address ... .\n"
+  bool malloc_ctor_gets_zone;  // a panic of mtrash's constructor names the zone
+  bool dtmalloc_node;          // the provider makes /dev/dtrace/dtmalloc
+  bool notrim;                 // UMA_ZONE_NOTRIM keeps a zone from the timer and from TRIM
   static const KernelRelease* find(int version);
   static std::vector<int> versions();
 };

@@ -119,6 +119,13 @@ struct Kernel::Impl {
     return kmemsize[(size + KMEM_ZMASK) >> KMEM_ZSHIFT];
   }
   bool invariants() const { return config.invariants; }
+  std::atomic<bool> wait_flags_printed{false};  // the one line of KernelRelease
+  // The word of an address's page as malloc(9) of this release reads it.
+  std::uintptr_t slab_word(const void* addr) const {
+    const std::uintptr_t word = vm->slab_word(addr);
+    const bool contig = (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_CONTIG_MALLOC;
+    return contig && !release.contig_cookie ? 0 : word;
+  }
 
   void boot_types();
   void detach_static_types();
@@ -155,6 +162,10 @@ void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flag
 void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags,
                        const char* name);
 void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool hooks);
+// What malloc(9) passes to the constructor of a zone of its own.
+inline void* ctor_argument(const Kernel::Impl& k, uma_zone* zone) {
+  return k.release.malloc_ctor_gets_zone ? zone : nullptr;
+}
 
 // --- mtrash.cpp: INVARIANTS' junk in free items of malloc zones
 void mtrash_attach(uma_zone& zone);

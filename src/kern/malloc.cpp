@@ -253,13 +253,26 @@ void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function) {
   }
 }
 
+static void check_wait_flags(Kernel::Impl& k, int flags) {
+  const int wait = flags & (kM_WAITOK | kM_NOWAIT);
+  if (wait == kM_WAITOK || wait == kM_NOWAIT) return;
+  if (k.release.wait_flags_asserted) {
+    if (wait == 0) k.panic("malloc: flags must include either M_WAITOK or M_NOWAIT");
+    k.panic("malloc: flags may not include both M_WAITOK and M_NOWAIT");
+  }
+  if (k.wait_flags_printed.exchange(true)) return;
+  // That the two wait bits alone are printed: UNVERIFIED.
+  std::string text =
+      kernel_format(k.addresses, "Bad malloc flags: %x\n", static_cast<unsigned>(wait));
+  const std::vector<std::string>& sites = k.cpus->current_thread().call_sites;
+  for (auto site = sites.rbegin(); site != sites.rend(); ++site) text += "  at " + *site + "\n";
+  k.cpus->console(text);
+}
+
 void malloc_dbg(Kernel::Impl& k, const malloc_type* mtp, int flags) {
   check_type(k, mtp, "malloc");
   if (!k.invariants()) return;
-  const int wait = flags & (kM_WAITOK | kM_NOWAIT);
-  if (wait == 0) k.panic("malloc: flags must include either M_WAITOK or M_NOWAIT");
-  if (wait == (kM_WAITOK | kM_NOWAIT))
-    k.panic("malloc: flags may not include both M_WAITOK and M_NOWAIT");
+  check_wait_flags(k, flags);
   if ((flags & kM_NEVERFREED) != 0) k.panic("malloc: M_NEVERFREED is for internal use only");
   if ((flags & kM_WAITOK) != 0) {
     const SimThread& thread = k.cpus->current_thread();
@@ -297,7 +310,7 @@ void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int 
   void* item;
   while (true) {
     const std::uint64_t seen = k.vm->page_frees.load();
-    item = uma_zalloc_arg(zone, zone, asked);
+    item = uma_zalloc_arg(zone, ctor_argument(k, zone), asked);
     if (item != nullptr || (flags & kM_WAITOK) == 0) break;
     k.vm->page_wait(seen);
   }
@@ -313,12 +326,21 @@ void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags
   const Note note("malloc", size, mtp, flags);
   const std::size_t zindx = k.zindx_of(size);
   uma_zone* zone = k.zones[zindx];
-  void* item = uma_zalloc_arg(zone, zone, flags);
+  void* item = uma_zalloc_arg(zone, ctor_argument(k, zone), flags);
   malloc_type_zone_allocated(k, mtp, item != nullptr ? zone->uz_size : 0, static_cast<int>(zindx),
                              hooks);
   if (item == nullptr && (flags & kM_WAITOK) != 0 && k.invariants())
     k.panic("malloc(M_WAITOK) returned NULL");
   return item;
+}
+
+[[noreturn]] static void not_allocated(Kernel::Impl& k, void* addr, bool zero) {
+  void* const page =
+      reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(addr) & ~(kPageSize - 1));
+  if (k.release.panic_names_function)
+    k.panic("_free(%d): address %p(%p) has not been allocated", zero ? 1 : 0, addr, page);
+  // That zfree() said the same: UNVERIFIED.
+  k.panic("free: address %p(%p) has not been allocated.\n", addr, page);
 }
 
 void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool hooks) {
@@ -329,10 +351,8 @@ void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool ho
   if (addr == nullptr) return;
   check_type(k, mtp, "free");
   Vm& vm = *k.vm;
-  const std::uintptr_t word = vm.slab_word(addr);
-  if (word == 0)
-    k.panic("_free(%d): address %p(%p) has not been allocated", zero ? 1 : 0, addr,
-            reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(addr) & ~(kPageSize - 1)));
+  const std::uintptr_t word = k.slab_word(addr);
+  if (word == 0) not_allocated(k, addr, zero);
   const std::size_t value = word >> SLAB_COOKIE_SHIFT;
   std::size_t size = 0;
   switch (word & SLAB_COOKIE_MASK) {

@@ -16,7 +16,7 @@ namespace {
 
 // spec/malloc9.md 3.6: the size of the block as realloc sees it; 0: a contiguous one.
 std::size_t old_size(Kernel::Impl& k, const void* addr) {
-  const std::uintptr_t word = k.vm->slab_word(addr);
+  const std::uintptr_t word = k.slab_word(addr);
   if (word == 0) {
     if (k.invariants()) k.panic("realloc: address %p out of range", addr);
     k.panic("realloc: address %p is not allocated", addr);
@@ -52,6 +52,23 @@ void* realloc_slow(Kernel::Impl& k, void* addr, std::size_t size, malloc_type* m
   std::memcpy(block, addr, std::min(size, old));
   kern_free(addr, mtp);
   return block;
+}
+
+// contigfree(9) of releases whose pages do not tell contiguous memory: the caller's size is what is
+// freed and counted.
+void contigfree_by_size(Kernel::Impl& k, void* addr, std::size_t size, malloc_type* mtp) {
+  check_type(k, mtp, "contigfree");
+  if (addr == nullptr) k.panic("page fault: contigfree of NULL");
+  Vm& vm = *k.vm;
+  const std::uintptr_t word = vm.slab_word(addr);
+  if ((word & SLAB_COOKIE_MASK) != SLAB_COOKIE_CONTIG_MALLOC)
+    k.panic("not modelled: contigfree of %p, which contigmalloc did not give", addr);
+  const std::size_t pages = round_page(word >> SLAB_COOKIE_SHIFT);
+  if (round_page(size) != pages)
+    k.panic("not modelled: contigfree of %zu bytes of a block of %zu", size, pages);
+  vm.page_slab[vm.page_of(addr)].store(0, std::memory_order_release);
+  kmem_free(vm, addr, pages);
+  type_freed(k, mtp, pages);
 }
 
 bool would_overflow(std::size_t nmemb, std::size_t size) {
@@ -141,19 +158,24 @@ void* kern_contigmalloc(unsigned long size, malloc_type* mtp, int flags, std::ui
   return addr;
 }
 
-void kern_contigfree(void* addr, unsigned long, malloc_type* mtp) { kern_free(addr, mtp); }
+void kern_contigfree(void* addr, unsigned long size, malloc_type* mtp) {
+  Kernel::Impl* k = enter_kernel();
+  if (k == nullptr) return;
+  if (k->release.contig_cookie) return kern_free(addr, mtp);
+  dtmalloc::contigfree_by_size(*k, addr, size, mtp);
+}
 
 std::size_t kern_malloc_size(std::size_t size) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return 0;
-  if (size > k->kmem_zmax) return dtmalloc::round_page(size);
+  if (size > k->kmem_zmax) return k->release.size_of_large ? dtmalloc::round_page(size) : 0;
   return k->classes[k->zindx_of(size)];
 }
 
 std::size_t kern_malloc_usable_size(const void* addr) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr || addr == nullptr) return 0;
-  const std::uintptr_t word = k->vm->slab_word(addr);
+  const std::uintptr_t word = k->slab_word(addr);
   if (word == 0)
     k->panic("malloc_usable_size: address %p(%p) is not allocated", addr,
              reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(addr) &

@@ -44,7 +44,9 @@ void check(void* mem, int size, const char* zone) {
 }
 
 int mtrash_ctor(void* mem, int size, void* arg, int) {
-  check(mem, size, static_cast<const uma_zone*>(arg)->uz_name.c_str());
+  // Without an argument the zone has no name, as in fini: UNVERIFIED for the older releases.
+  const auto* zone = static_cast<const uma_zone*>(arg);
+  check(mem, size, zone == nullptr ? "" : zone->uz_name.c_str());
   return 0;
 }
 
