@@ -166,8 +166,9 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
   smp.real_clock = config.real_clock;
   smp.mode = config.mode;
   cpus = std::make_unique<CpuSet>(smp, [this](int id) { return make_cpu(id); });
-  vm = std::make_unique<Vm>(*cpus, addresses, sysctl,
-                            VmConfig{config.mem, config.invariants, config.domains});
+  vm =
+      std::make_unique<Vm>(*cpus, addresses, sysctl,
+                           VmConfig{config.mem, config.invariants, config.domains, release.notrim});
   vm->describe_operation = [this](const OperationNote& note) {
     const auto* mtp = static_cast<const malloc_type*>(note.type);
     std::string name(self.symbol(*mtp));

@@ -290,7 +290,7 @@ void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flag
   if (addr != nullptr) {
     k.vm->page_slab[k.vm->page_of(addr)].store(size << SLAB_COOKIE_SHIFT | SLAB_COOKIE_MALLOC_LARGE,
                                                std::memory_order_release);
-    k.vm->uma_kmem_total.fetch_add(size, std::memory_order_relaxed);
+    k.vm->kmem_total_add(size);
     malloc_type_zone_allocated(k, mtp, size, -1, hooks);
   } else if ((flags & kM_WAITOK) != 0 && k.invariants()) {
     k.panic("malloc(M_WAITOK) returned NULL");
@@ -372,7 +372,7 @@ void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool ho
       if (reinterpret_cast<std::uintptr_t>(addr) % kPageSize == 0)
         vm.page_slab[vm.page_of(addr)].store(0, std::memory_order_release);
       kmem_free(vm, addr, size);
-      if (large) vm.uma_kmem_total.fetch_sub(size, std::memory_order_relaxed);
+      if (large) vm.kmem_total_sub(size);
       break;
     }
     default:

@@ -90,6 +90,7 @@ Vm::Vm(CpuSet& cpu_set, AddressMap& address_map, SysctlTree& sysctl_tree, const 
 }
 
 Vm::~Vm() {
+  uma_timer_end(*this);
   munmap(arena, arena_pages * kPageBytes);
   munmap(page_zone, arena_pages);
   munmap(page_slab, arena_pages * sizeof *page_slab);

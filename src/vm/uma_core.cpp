@@ -5,10 +5,8 @@
 // Locking:      a cache belongs to its CPU inside a section; uzd_lock for the bucket list, never in
 //               a section. No lock is held while pages are waited for.
 // Invariants:   UMA-1 (uma_int.hpp); uc_flow moves with every bucket that comes or goes
-// Differs:      one domain; working-set counters are kept. DEVIATES: nothing reclaims by them, at
-// no
-//               timer and not on low memory: slabs stay until their zone is destroyed.
-//               DEVIATES: in deterministic runs no lock is ever contended on the host, so one
+// Differs:      one domain. DEVIATES: in deterministic runs no lock is ever contended on the host,
+// so one
 //               counts as contended when another CPU took it less than kContended ago, of virtual
 //               time
 #include <algorithm>
@@ -43,47 +41,26 @@ std::unique_lock<std::mutex> zone_domain_lock(uma_zone& zone) {
   return lock;
 }
 
-// spec/malloc9.md 5.10: a bucket joins the list, as part of the working set or not.
+// A bucket joins the list, as part of the working set or not.
 void zone_put_bucket(uma_zone& zone, uma_bucket* bucket, bool working_set) {
+  uma_timer_touch(*zone.vm);
   const auto lock = zone_domain_lock(zone);
   uma_zone_domain& domain = zone.uz_domain[0];
-  const std::int64_t count = bucket->ub_cnt;
-  domain.uzd_nitems += count;
-  if (working_set) {
-    if (domain.uzd_nitems > domain.uzd_imax) {
-      domain.uzd_wss = std::max(domain.uzd_wss, domain.uzd_imax - domain.uzd_bimin);
-      domain.uzd_imax = domain.uzd_nitems;
-      domain.uzd_bimin = domain.uzd_nitems;
-    }
-  } else {
-    domain.uzd_imax += count;
-    domain.uzd_imin += count;
-    domain.uzd_bimin += count;
-    domain.uzd_limin += count;
-  }
+  workset_put(domain, bucket->ub_cnt, working_set);
   bucket->ub_link = domain.uzd_buckets;
   domain.uzd_buckets = bucket;
 }
 
 uma_bucket* zone_take_bucket(uma_zone& zone) {
+  uma_timer_touch(*zone.vm);
   const auto lock = zone_domain_lock(zone);
   uma_zone_domain& domain = zone.uz_domain[0];
   uma_bucket* bucket = domain.uzd_buckets;
   if (bucket == nullptr) return nullptr;
   domain.uzd_buckets = bucket->ub_link;
   bucket->ub_link = nullptr;
-  domain.uzd_nitems -= bucket->ub_cnt;
-  if (domain.uzd_bimin > domain.uzd_nitems) {
-    domain.uzd_bimin = domain.uzd_nitems;
-    domain.uzd_imin = std::min(domain.uzd_imin, domain.uzd_nitems);
-  }
+  workset_take(domain, bucket->ub_cnt);
   return bucket;
-}
-
-// The items of a bucket go back to their slabs.
-void bucket_drain(uma_zone& zone, uma_bucket* bucket) {
-  zone_release(zone, bucket->items(), bucket->ub_cnt);
-  bucket->ub_cnt = 0;
 }
 
 // A new bucket, filled from the keg; or null.
@@ -106,22 +83,6 @@ uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int flags) {
   return bucket;
 }
 
-// The bucket that a full one of the CPU makes room for: to the zone, or to the slabs.
-void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata) {
-  bool too_many;
-  {
-    const auto lock = zone_domain_lock(zone);
-    too_many = static_cast<std::uint64_t>(zone.uz_domain[0].uzd_nitems + bucket->ub_cnt) >=
-               zone.uz_bucket_max;
-  }
-  if (too_many) {
-    bucket_drain(zone, bucket);
-    bucket_free(zone, bucket, udata);
-  } else {
-    zone_put_bucket(zone, bucket, true);
-  }
-}
-
 // Constructor and M_ZERO of an item that leaves the zone. Null: the constructor refused.
 void* item_ctor(uma_zone& zone, void* item, void* udata, int flags) {
   if (zone.uz_ctor != nullptr &&
@@ -136,6 +97,26 @@ void* item_ctor(uma_zone& zone, void* item, void* udata, int flags) {
 }
 
 }  // namespace
+
+void bucket_drain(uma_zone& zone, uma_bucket* bucket) {
+  zone_release(zone, bucket->items(), bucket->ub_cnt);
+  bucket->ub_cnt = 0;
+}
+
+void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set) {
+  bool too_many = bucket->ub_cnt == 0;
+  if (!too_many) {
+    const std::lock_guard lock(zone.uz_domain[0].uzd_lock);
+    too_many = static_cast<std::uint64_t>(zone.uz_domain[0].uzd_nitems + bucket->ub_cnt) >=
+               zone.uz_bucket_max;
+  }
+  if (too_many) {
+    bucket_drain(zone, bucket);
+    bucket_free(zone, bucket, udata);
+  } else {
+    zone_put_bucket(zone, bucket, working_set);
+  }
+}
 
 bool cache_alloc(uma_zone& zone, void* udata, int flags) {
   uma_cache& cache = zone_cache(zone, curcpu->id);
@@ -162,6 +143,7 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags) {
   }
   // A fresh bucket that goes straight to a CPU; the list counts its own.
   auto count_fresh = [&](std::int64_t items) {
+    uma_timer_touch(*zone.vm);
     const std::lock_guard lock(zone.uz_domain[0].uzd_lock);
     zone.uz_domain[0].uzd_imax += items;
   };
@@ -196,7 +178,7 @@ bool cache_free(uma_zone& zone, void* udata) {
   section_exit();
 
   uma_bucket* bucket = bucket_alloc(zone, udata, m::NOWAIT);
-  if (full != nullptr) zone_free_bucket(zone, full, udata);
+  if (full != nullptr) zone_free_bucket(zone, full, udata, true);
   Cpu& cpu = section_enter();
   if (bucket == nullptr) return false;
   uma_cache& now = zone_cache(zone, cpu.id);

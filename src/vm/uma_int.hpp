@@ -15,11 +15,13 @@
 //               user only; an off-page header is still taken from its zone. One domain.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vm/vm.hpp"
@@ -69,6 +71,14 @@ struct alignas(128) uma_cache {
     base = bucket->items();
     top = base + bucket->ub_cnt;
     end = base + bucket->ub_entries;
+  }
+  // What the CPU holds leaves it.
+  std::array<uma_bucket*, 3> unload() {
+    const std::array<uma_bucket*, 3> out{unload_alloc(), std::exchange(uc_freebucket, nullptr),
+                                         std::exchange(uc_crossbucket, nullptr)};
+    for (const uma_bucket* bucket : out)
+      if (bucket != nullptr) uc_flow -= bucket->ub_cnt;
+    return out;
   }
   uma_bucket* unload_alloc() {
     uma_bucket* bucket = uc_allocbucket;
@@ -138,11 +148,14 @@ struct uma_keg {
   std::vector<std::unique_ptr<std::uint64_t[]>> blocks;
   std::size_t block_used = 0;
   uma_slab* spare_slabs = nullptr;
+
+  std::size_t domains() const { return static_cast<std::size_t>(vm->config.domains); }
 };
 
 struct uma_zone_domain {
   std::mutex uzd_lock;
   uma_bucket* uzd_buckets = nullptr;  // full buckets, the last one put first
+  // While the timer is parked uzd_timin lags behind: see uma_timer_sync().
   std::int64_t uzd_nitems = 0;
   std::int64_t uzd_imax = 0, uzd_imin = 0, uzd_bimin = 0, uzd_wss = 0, uzd_limin = 0;
   std::uint32_t uzd_timin = 0;
@@ -163,12 +176,20 @@ struct uma_zone {
   std::atomic<std::uint64_t> uz_xdomain{0};
   uma_keg* uz_keg = nullptr;
   std::string uz_name;
+  bool listed = true;               // not destroyed; guarded by zones_mutex
+  std::uint16_t uz_reclaimers = 0;  // who may be at work on it (ZonesInUse); ditto
   std::atomic<std::uint64_t> uz_allocs{0}, uz_frees{0}, uz_fails{0}, uz_sleeps{0};
   std::unique_ptr<uma_zone_domain[]> uz_domain;  // one a NUMA domain
   // uz_cpu[id]: made at the first use on that CPU; those of malloc zones lie in the CPU itself.
   std::unique_ptr<std::atomic<uma_cache*>[]> uz_cpu;
   std::vector<std::unique_ptr<uma_cache>> own_caches;
 
+  std::size_t domains() const { return static_cast<std::size_t>(vm->config.domains); }
+  // Whether TRIM and the timer see to it.
+  bool timed() const {
+    return (uz_flags & (vm->config.has_notrim ? UMA_ZONE_UNMANAGED | UMA_ZONE_NOTRIM
+                                              : UMA_ZONE_UNMANAGED)) == 0;
+  }
   uma_cache* cache_or_null(int cpu) {
     return uz_cpu[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
   }
@@ -183,7 +204,8 @@ uma_cache& zone_cache(uma_zone& zone, int cpu);
 // Makes `cache` the zone's cache on a CPU that has none.
 void zone_attach_cache(uma_zone& zone, int cpu, uma_cache* cache);
 
-// The zones that are not destroyed, in order of creation. None may be destroyed while it is used.
+// The zones that are not destroyed, in order of creation, the timer's counts brought up to date.
+// None may be destroyed while it is used.
 std::vector<uma_zone*> zone_list(Vm& vm);
 
 struct ZoneCounters {
@@ -200,6 +222,10 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags);
 bool cache_free(uma_zone& zone, void* udata);
 void* zone_alloc_item(uma_zone& zone, void* udata, int flags);
 void zone_free_item(uma_zone& zone, void* item);
+// A bucket that a CPU gives up: to the zone's list, or to the slabs; an empty one to its zone.
+void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set);
+// The items of a bucket go back to their slabs.
+void bucket_drain(uma_zone& zone, uma_bucket* bucket);
 
 // --- buckets (uma_bucket.cpp)
 std::uint16_t bucket_select(std::size_t size);
@@ -207,8 +233,45 @@ uma_bucket* bucket_alloc(uma_zone& zone, void* udata, int flags);
 void bucket_free(uma_zone& zone, uma_bucket* bucket, void* udata);
 void bucket_init(Vm& vm);
 
+// --- the working set of a zone's domain (uma_workset.cpp); requires: uzd_lock held
+void workset_put(uma_zone_domain& domain, std::int64_t count, bool working_set);
+void workset_take(uma_zone_domain& domain, std::int64_t count);
+void workset_reclaim(uma_zone_domain& domain, std::int64_t count);
+void workset_update(uma_zone_domain& domain);
+
+// --- reclaim (uma_reclaim.cpp)
+enum class Reclaim { timer, trim, drain };
+// The listed zones, none of which is destroyed while this lives, in order of creation.
+struct ZonesInUse {
+  explicit ZonesInUse(Vm& machine);
+  ~ZonesInUse();
+  ZonesInUse(const ZonesInUse&) = delete;
+  ZonesInUse& operator=(const ZonesInUse&) = delete;
+  Vm& vm;
+  std::vector<uma_zone*> zones;
+};
+// Full buckets to slabs, empty slabs to the supply. True: some bucket went.
+bool zone_reclaim(uma_zone& zone, int domain, Reclaim how);
+void keg_drain(uma_keg& keg, int domain);
+// The slab, on no list and not counted any more, is finished and its pages given back.
+void keg_free_slab(uma_keg& keg, uma_slab* slab);
+// One look of the 20 s timer. False: neither this one nor a later one would find anything to do.
+bool uma_timeout_pass(Vm& vm);
+
+// --- the timer (uma_timer.cpp)
+void uma_timer_sync(Vm& vm);
+void uma_timer_start(Vm& vm);
+void uma_timer_end(Vm& vm);
+// A bucket came or went. Requires: uzd_lock not held.
+inline void uma_timer_touch(Vm& vm) {
+  vm.timer.touched.store(true);
+  if (vm.timer.parked.load()) uma_timer_start(vm);
+}
+
 // --- the keg (uma_keg.cpp)
 // Up to `max` items into `items`; sleeps for the first one only.
+// The zone of a keg's off-page headers.
+uma_zone* slab_zone(const uma_keg& keg);
 int zone_import(uma_zone& zone, void** items, int max, int flags);
 void zone_release(uma_zone& zone, void** items, int count);
 

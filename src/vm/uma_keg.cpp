@@ -151,12 +151,12 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int flags) {
   flags = (flags & ~(m::WAITOK | m::ZERO)) | m::NOWAIT;
   void* header = nullptr;
   if ((keg.uk_flags & UMA_ZFLAG_OFFPAGE) != 0) {
-    header = zone_alloc_item(*vm.slab_zones[keg.uk_ipers <= kSmallOffpage ? 0 : 1], nullptr, flags);
+    header = zone_alloc_item(*slab_zone(keg), nullptr, flags);
     if (header == nullptr) return nullptr;
   }
   const std::uint64_t first = vm.page_alloc(keg.uk_ppera, flags);
   if (first == Vm::kNoPage) {
-    if (header != nullptr) uma_zfree(vm.slab_zones[keg.uk_ipers <= kSmallOffpage ? 0 : 1], header);
+    if (header != nullptr) uma_zfree(slab_zone(keg), header);
     return nullptr;
   }
   uma_slab* slab;
@@ -182,7 +182,7 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int flags) {
   if (keg.uk_init != nullptr)
     for (std::uint32_t item = 0; item < keg.uk_ipers; ++item)
       keg.uk_init(slab->us_data + item * keg.uk_rsize, static_cast<int>(keg.uk_size), flags);
-  vm.uma_kmem_total.fetch_add(keg.uk_ppera * kPageBytes, std::memory_order_relaxed);
+  vm.kmem_total_add(keg.uk_ppera * kPageBytes);
   return slab;
 }
 
@@ -261,6 +261,10 @@ KegLayout keg_layout(std::size_t size, int align, bool invariants) {
       best_slab + (best.offpage ? offpage_header_size(best.ipers, invariants) : 0);
   out.efficiency = static_cast<std::uint32_t>(100 * best.ipers * rsize / total);
   return out;
+}
+
+uma_zone* slab_zone(const uma_keg& keg) {
+  return keg.vm->slab_zones[keg.uk_ipers <= kSmallOffpage ? 0 : 1];
 }
 
 int zone_import(uma_zone& zone, void** items, int max, int flags) {

@@ -6,7 +6,9 @@
 // Differs:      zones and kegs are host objects, so "UMA Kegs" and "UMA Zones" do not exist
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
+#include "sys/format.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -73,6 +75,7 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
     zone->uz_bucket_size_max = BUCKET_MAX;
   }
   uma_zone* out = zone.get();
+  uma_timer_sync(vm);  // the time before it is not its own
   const std::lock_guard lock(vm.zones_mutex);
   // Only to be printed: %p of a zone.
   vm.addresses.add({AddressMap::kZones + vm.zones_made++ * kZoneStride,
@@ -125,10 +128,11 @@ uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
 }
 
 std::vector<uma_zone*> zone_list(Vm& vm) {
+  uma_timer_sync(vm);
   const std::lock_guard lock(vm.zones_mutex);
   std::vector<uma_zone*> out;
   for (const auto& zone : vm.zones)
-    if (!zone->uz_name.empty()) out.push_back(zone.get());
+    if (zone->listed) out.push_back(zone.get());
   return out;
 }
 
@@ -157,57 +161,37 @@ ZoneCounters zone_counters(uma_zone& zone) {
 // The caches are emptied into the slabs and the slabs given back.
 void uma_zdestroy(uma_zone* zone) {
   Vm& vm = *zone->vm;
+  vm.cpus.bind_any();
+  while (true) {
+    {
+      const std::lock_guard lock(vm.zones_mutex);
+      zone->listed = false;
+      if (zone->uz_reclaimers == 0) break;
+    }
+    std::this_thread::yield();
+  }
   uma_keg& keg = *zone->uz_keg;
-  auto drop = [&](uma_bucket* bucket) {
-    if (bucket == nullptr) return;
-    zone_release(*zone, bucket->items(), bucket->ub_cnt);
-    bucket->ub_cnt = 0;
-    bucket_free(*zone, bucket, nullptr);
-  };
   for (int id = 0; id < vm.cpus.count(); ++id) {
     uma_cache* cache = zone->cache_or_null(id);
     if (cache == nullptr) continue;
-    uma_bucket* alloc = nullptr;
-    uma_bucket* free = nullptr;
-    vm.cpus.run_on_cpu(vm.cpus.cpu(id), [&] {
-      alloc = cache->unload_alloc();
-      free = std::exchange(cache->uc_freebucket, nullptr);
-    });
-    drop(alloc);
-    drop(free);
+    std::array<uma_bucket*, 3> taken{};
+    vm.cpus.run_on_cpu(vm.cpus.cpu(id), [&] { taken = cache->unload(); });
+    for (uma_bucket* bucket : taken)
+      if (bucket != nullptr) zone_free_bucket(*zone, bucket, nullptr, false);
   }
-  while (uma_bucket* bucket = zone->uz_domain[0].uzd_buckets) {
-    zone->uz_domain[0].uzd_buckets = bucket->ub_link;
-    drop(bucket);
+  keg.uk_reserve = 0;
+  zone_reclaim(*zone, UMA_ANYDOMAIN, Reclaim::drain);
+  std::uint64_t pages = 0, free_items = 0;
+  for (std::size_t d = 0; d < keg.domains(); ++d) {
+    pages += keg.uk_domain[d].ud_pages;
+    free_items += keg.uk_domain[d].ud_free_items;
   }
-  const std::uint64_t slabs = keg.uk_domain[0].ud_pages / keg.uk_ppera;
-  const std::uint64_t lost = slabs * keg.uk_ipers - keg.uk_domain[0].ud_free_items;
-  while (uma_slab* slab = keg.uk_domain[0].lists[kFree]) {
-    keg.uk_domain[0].lists[kFree] = slab->us_next;
-    if (keg.uk_fini != nullptr)
-      for (std::uint32_t item = 0; item < keg.uk_ipers; ++item)
-        keg.uk_fini(slab->us_data + item * keg.uk_rsize, static_cast<int>(keg.uk_size));
-    const std::uint64_t first = vm.page_of(slab->us_data);
-    for (std::uint64_t page = first; page < first + keg.uk_ppera; ++page) {
-      vm.page_slab[page].store(0, std::memory_order_release);
-      vm.set_page_zone(page, 0);
-    }
-    if (slab->us_header != nullptr)
-      uma_zfree(vm.slab_zones[keg.uk_ipers <= 256 ? 0 : 1], slab->us_header);
-    vm.page_free(first, keg.uk_ppera);
-    vm.uma_kmem_total.fetch_sub(keg.uk_ppera * kPageBytes, std::memory_order_relaxed);
-    keg.uk_domain[0].ud_pages -= keg.uk_ppera;
-  }
-  if (lost != 0) {
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "Freed UMA keg (%s) was not empty (%lu items).  Lost %lu pages of memory.\n",
-                  keg.uk_name.c_str(), static_cast<unsigned long>(lost),
-                  static_cast<unsigned long>(keg.uk_domain[0].ud_pages));
-    vm.cpus.console(text);
+  if (pages != 0) {
+    const std::uint64_t lost = pages / keg.uk_ppera * keg.uk_ipers - free_items;
+    vm.cpus.console(kernel_format(
+        vm.addresses, "Freed UMA keg (%s) was not empty (%u items).  Lost %u pages of memory.\n",
+        keg.uk_name.c_str(), static_cast<unsigned>(lost), static_cast<unsigned>(pages)));
     // Its slabs stay in the page map: the keg and the zone live on with the machine, unlisted.
-    const std::lock_guard lock(vm.zones_mutex);
-    zone->uz_name.clear();
     return;
   }
   vm.addresses.remove(zone);

@@ -55,7 +55,19 @@ extern constinit thread_local const OperationNote* current_operation;
 struct VmConfig {
   std::uint64_t mem;
   bool invariants;
-  int domains = 1;  // NUMA domains, 1 to kMaxDomains
+  int domains = 1;         // NUMA domains, 1 to kMaxDomains
+  bool has_notrim = true;  // UMA_ZONE_NOTRIM is known: release 16
+};
+
+inline constexpr std::uint64_t UMA_TIMEOUT = 20'000'000'000;  // ns
+
+// The state of UMA's timer: uma_timer.cpp.
+struct UmaTimer {
+  std::mutex mutex;
+  std::atomic<bool> parked{true};    // no callout exists
+  std::atomic<bool> touched{false};  // a bucket came or went since the last look began
+  std::uint64_t last = 0;            // time of the last look, made or made up for
+  CalloutId id = 0;
 };
 
 struct Vm {
@@ -97,6 +109,7 @@ struct Vm {
   void page_free(std::uint64_t first, std::uint64_t pages);
   // Sleeps until pages come back, unless some have since page_frees was `seen`.
   void page_wait(std::uint64_t seen);
+  bool page_count_min() const { return free_count.load() < thresholds.free_min; }
 
   bool in_arena(const void* addr) const {
     return reinterpret_cast<std::uintptr_t>(addr) - reinterpret_cast<std::uintptr_t>(arena) <
@@ -122,7 +135,10 @@ struct Vm {
   std::array<uma_zone*, 8> bucket_zones{};
   std::array<uma_zone*, 2> slab_zones{};
   std::atomic<bool> bucketdisable{false};
+  UmaTimer timer;
   std::atomic<std::uint64_t> uma_kmem_total{0};
+  void kmem_total_add(std::uint64_t bytes) { uma_kmem_total.fetch_add(bytes); }
+  void kmem_total_sub(std::uint64_t bytes) { uma_kmem_total.fetch_sub(bytes); }
 
   // Says what an operation is ("malloc 65536 M_A M_WAITOK"); set by the layer above.
   std::function<std::string(const OperationNote&)> describe_operation;

@@ -45,6 +45,7 @@ enum : std::uint32_t {
   UMA_ZONE_SECONDARY = 0x200,
   UMA_ZONE_NOBUCKET = 0x400,
   UMA_ZONE_MAXBUCKET = 0x800,
+  UMA_ZONE_NOTRIM = 0x1000,  // UNVERIFIED value; release 16: TRIM and the timer pass it over
   UMA_ZONE_CACHESPREAD = 0x2000,
   UMA_ZONE_NODUMP = 0x4000,
   UMA_ZONE_PCPU = 0x8000,
@@ -70,5 +71,16 @@ void* uma_zalloc_arg(uma_zone* zone, void* arg, int flags);
 void uma_zfree_arg(uma_zone* zone, void* item, void* arg);
 inline void* uma_zalloc(uma_zone* zone, int flags) { return uma_zalloc_arg(zone, nullptr, flags); }
 inline void uma_zfree(uma_zone* zone, void* item) { uma_zfree_arg(zone, item, nullptr); }
+
+// --- giving memory back
+inline constexpr int UMA_RECLAIM_DRAIN = 1;      // every full bucket, every empty slab
+inline constexpr int UMA_RECLAIM_DRAIN_CPU = 2;  // and what the CPUs hold
+inline constexpr int UMA_RECLAIM_TRIM = 3;       // what is beyond the working sets
+inline constexpr int UMA_ANYDOMAIN = -1;
+// All zones but UMA_ZONE_UNMANAGED ones. Not in a critical section. Another `req` panics.
+void uma_reclaim(Vm& vm, int req);
+void uma_reclaim_domain(Vm& vm, int req, int domain);
+void uma_zone_reclaim(uma_zone* zone, int req);
+void uma_zone_reclaim_domain(uma_zone* zone, int req, int domain);
 
 }  // namespace dtmalloc
