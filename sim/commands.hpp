@@ -55,6 +55,7 @@ struct ListOptions {
 struct ImportOptions {
   std::string format, file, output;
   bool replay_history = false;
+  std::optional<int> release;
 };
 
 int run_command(const RunOptions& options);

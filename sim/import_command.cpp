@@ -12,14 +12,11 @@
 namespace dtmalloc::sim {
 
 int import_command(const ImportOptions& options) {
-  if (options.format == "vmstat-z") {
-    complain("to import vmstat-z is not modelled yet, expected vmstat-m");
-    return kUsage;
-  }
-  if (options.format != "vmstat-m") {
-    static const std::vector<std::string> kFormats{"vmstat-m"};
+  const bool zones = options.format == "vmstat-z";
+  if (!zones && options.format != "vmstat-m") {
+    static const std::vector<std::string> kFormats{"vmstat-m", "vmstat-z"};
     const auto near = nearest_names(options.format, kFormats);
-    complain("unknown format '" + options.format + "' to import, expected vmstat-m" +
+    complain("unknown format '" + options.format + "' to import, expected vmstat-m or vmstat-z" +
              (near.empty() ? "" : "; did you mean " + near.front() + "?"));
     return kUsage;
   }
@@ -33,7 +30,9 @@ int import_command(const ImportOptions& options) {
   workload::ImportOptions how;
   how.replay_history = options.replay_history;
   how.note = [](const std::string& note) { print_error(note + "\n"); };
-  auto imported = workload::import_vmstat_m(*text, name, how);
+  how.release = options.release;
+  auto imported = zones ? workload::import_vmstat_z(*text, name, how)
+                        : workload::import_vmstat_m(*text, name, how);
   if (!imported) {
     print_error("dtmalloc: " + imported.error().message + "\n  expected " +
                 imported.error().expected + "\n");

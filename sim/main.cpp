@@ -147,10 +147,11 @@ int main(int argc, char** argv) {
   add_machine_options(*list, list_options.machine);
   sim::ImportOptions import_options;
   CLI::App* import = app.add_subcommand("import", "make a workload from a capture");
-  import->add_option("FORMAT", import_options.format, "vmstat-m")->required();
+  import->add_option("FORMAT", import_options.format, "vmstat-m or vmstat-z")->required();
   import->add_option("FILE", import_options.file, "the capture, - for standard input")->required();
   import->add_option("-o", import_options.output, "write the workload to a file")
       ->type_name("FILE");
+  import->add_option("--release", import_options.release, "the release whose rules hold");
   import->add_flag("--replay-history", import_options.replay_history,
                    "make the past requests for real");
 

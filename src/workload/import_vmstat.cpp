@@ -7,8 +7,9 @@
 #include <bit>
 #include <dtmalloc/workload/import.hpp>
 #include <dtmalloc/workload/workload.hpp>
-#include <map>
 #include <set>
+
+#include "workload/import_text.hpp"
 
 namespace dtmalloc::workload {
 namespace {
@@ -34,23 +35,6 @@ std::string join(const std::vector<std::uint32_t>& sizes) {
   return out;
 }
 
-// "1 row", "2 rows".
-std::string counted(std::uint64_t n, const char* what) {
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-}
-
-std::string quoted(std::string_view text) {
-  Workload w;
-  w.types.push_back({"M", std::string(text), "", false, true});
-  w.bodies.push_back({});
-  Op op;
-  op.kind = OpKind::type;
-  op.type = 0;
-  w.bodies[0].push_back(op);
-  std::string line = print(w);  // type M "..."\n
-  return line.substr(7, line.size() - 8);
-}
-
 class Importer {
  public:
   Importer(VmstatTable table, const std::string& file, const ImportOptions& options)
@@ -59,6 +43,10 @@ class Importer {
   Result<ImportResult> all() {
     take_diff_side();
     choose_release();
+    if (auto conflict = check_release()) {
+      tell();
+      return *conflict;
+    }
     drop_unknown_classes();
     if (table_.rows.empty()) {
       tell();
@@ -143,23 +131,63 @@ class Importer {
       has_384 |= std::count(row.sizes.begin(), row.sizes.end(), 384u) != 0;
       old &= row.format == VmstatFormat::m1 || row.format == VmstatFormat::m0;
     }
+    if (options_.release) {
+      release_ = *options_.release;
+      take_classes();
+      return;
+    }
     release_ = table_.bytes ? 16 : old ? 8 : format_ == VmstatFormat::m3 || has_384 ? 14 : 12;
     if (has_384 && format_ != VmstatFormat::m3) {
       table_.notes.push_back(file_ + ": class 384 is in the table: release 14's rules are taken");
     }
-    const KernelRelease* release = KernelRelease::find(release_);
-    classes_ = release->classes;
+    take_classes();
     // The largest class may not be enough for what the table shows.
     if (old) {
       for (const VmstatRow& row : table_.rows) {
         if (!row.sizes.empty() && row.sizes.back() > classes_.back()) {
           release_ = 12;
-          classes_ = KernelRelease::find(12)->classes;
+          take_classes();
           break;
         }
       }
     }
+  }
+
+  void take_classes() {
+    const KernelRelease* release = KernelRelease::find(release_);
+    if (release == nullptr) return;
+    classes_ = release->classes;
     least_pages_ = classes_.back() / kPage + 1;
+  }
+
+  // The release that was asked for cannot have printed this table.
+  std::optional<Diagnostic> check_release() const {
+    if (!options_.release) return std::nullopt;
+    Diagnostic d;
+    d.tag = "WL_IMPORT";
+    d.where = {file_, 0, 0, 0};
+    const KernelRelease* asked = KernelRelease::find(release_);
+    if (asked == nullptr) {
+      d.message = fmt::format("no release {}", release_);
+      d.expected = "one of 8, 12, 14, 16";
+      return d;
+    }
+    for (const VmstatRow& row : table_.rows) {
+      for (const std::uint32_t size : row.sizes) {
+        std::string has;
+        for (const int version : KernelRelease::versions()) {
+          const std::vector<std::uint32_t>& classes = KernelRelease::find(version)->classes;
+          if (std::binary_search(classes.begin(), classes.end(), size))
+            has += (has.empty() ? "" : " or ") + std::to_string(version);
+        }
+        if (has.empty() || std::binary_search(classes_.begin(), classes_.end(), size)) continue;
+        d.message = fmt::format("{}:{}: {} used class {}, which release {} has not", file_,
+                                row.line, row.name, size, release_);
+        d.expected = "--release " + has + ", or none";
+        return d;
+      }
+    }
+    return std::nullopt;
   }
 
   // A class the release lacks: the line was cut inside its last number, or the row is wrong.
@@ -184,41 +212,6 @@ class Importer {
     });
   }
 
-  std::string symbol_for(const std::string& name) {
-    static const std::map<std::string, std::string> kBuiltin{{"cache", "M_CACHE"},
-                                                             {"devbuf", "M_DEVBUF"},
-                                                             {"temp", "M_TEMP"},
-                                                             {"UMA", "M_UMA"},
-                                                             {"UMAHash", "M_UMAHASH"}};
-    if (const auto builtin = kBuiltin.find(name); builtin != kBuiltin.end()) {
-      if (symbols_.insert(builtin->second).second) return builtin->second;
-    }
-    std::string symbol = "M_";
-    for (const char c : name.substr(0, 100)) {
-      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-      const bool digit = c >= '0' && c <= '9';
-      symbol += letter ? static_cast<char>(c & ~0x20) : digit ? c : '_';
-    }
-    static const std::set<std::string> kReserved{
-        "M_CACHE",    "M_DEVBUF",    "M_TEMP", "M_UMA",     "M_UMAHASH",     "M_NOWAIT",
-        "M_WAITOK",   "M_NORECLAIM", "M_ZERO", "M_NOVM",    "M_USE_RESERVE", "M_NODUMP",
-        "M_FIRSTFIT", "M_BESTFIT",   "M_EXEC", "M_NEXTFIT", "M_NEVERFREED"};
-    std::string unique = symbol;
-    for (int i = 2; kReserved.contains(unique) || !symbols_.insert(unique).second; ++i) {
-      unique = fmt::format("{}_{}", symbol, i);
-    }
-    return unique;
-  }
-
-  static std::string lower(std::string_view symbol) {
-    std::string out;
-    for (const char c : symbol.substr(2)) {
-      out += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-    }
-    if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(0, "b");
-    return out;
-  }
-
   void allocate(const std::string& block, std::uint64_t count, std::uint64_t size,
                 const std::string& symbol, bool contiguous) {
     const std::string op =
@@ -231,7 +224,7 @@ class Importer {
   }
 
   void import_row(const VmstatRow& row) {
-    const std::string symbol = symbol_for(row.name);
+    const std::string symbol = symbols_.of_type(row.name);
     boot_ += fmt::format("type {} {}\n", symbol, quoted(row.name));
     const std::uint64_t past = row.requests >= row.inuse ? row.requests - row.inuse : 0;
     const auto choice = row.requests < row.inuse ? std::nullopt
@@ -270,7 +263,7 @@ class Importer {
     const std::uint64_t usual = row.sizes.empty() ? least_pages_ * kPage : row.sizes.front();
     const std::uint64_t rest = past > idle.size() ? past - idle.size() : 0;
     if (options_.replay_history && past >= idle.size()) {
-      const std::string block = lower(symbol) + "_past";
+      const std::string block = block_name(symbol) + "_past";
       for (const std::uint32_t size : idle) {
         body_ += fmt::format("{0} = malloc {1} {2} M_WAITOK\nfree {0}\n", block, size, symbol);
       }
@@ -291,7 +284,7 @@ class Importer {
 
   void live(const VmstatRow& row, const std::string& symbol, const BlockChoice& choice) {
     if (row.inuse == 0) return;
-    const std::string block = lower(symbol);
+    const std::string block = block_name(symbol);
     if (!choice.pages.empty()) {
       const bool contiguous = choice.pages.front() < least_pages_;
       std::uint64_t pages = 0;
@@ -327,7 +320,7 @@ class Importer {
   int release_ = 14;
   std::uint64_t least_pages_ = 17;
   std::vector<std::uint32_t> classes_;
-  std::set<std::string> symbols_;
+  Symbols symbols_;
   std::string head_, boot_, body_;
 };
 

@@ -388,7 +388,9 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
     k.real_clock = text == "real";
   } else if (known("capture")) {
     once(!k.capture.empty());
-    need(has_value && (text == "m1" || text == "m2" || text == "m3"), "m1, m2 or m3");
+    static constexpr std::array<std::string_view, 7> kCaptures{"m1", "m2", "m3", "z1",
+                                                               "z2", "z3", "z16"};
+    need(has_value && is_one_of(text, kCaptures), "m1, m2, m3, z1, z2, z3 or z16");
     k.capture = text;
   } else if (known("classes")) {
     once(!k.classes.empty());

@@ -2,33 +2,15 @@
 // Reads tables of vmstat -m as people paste them: without a header, cut, quoted, inside a diff.
 
 #include <algorithm>
-#include <charconv>
 #include <dtmalloc/workload/import.hpp>
 #include <functional>
+
+#include "workload/import_text.hpp"
 
 namespace dtmalloc::workload {
 namespace {
 
 constexpr std::uint64_t kMostKib = std::uint64_t{1} << 50;
-
-bool digits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t n = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc{} || rest != text.data() + text.size() || text.empty()) return {};
-  if (n > std::uint64_t{1} << 62) return {};
-  return n;
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 // Removes and returns the last blank-separated word.
 std::string_view pop_word(std::string_view& text) {
@@ -210,22 +192,9 @@ VmstatTable read_vmstat_m(std::string_view text, const std::string& file) {
     const bool cut = newline == text.size();  // no newline: perhaps the paste ends here
     text.remove_prefix(std::min(newline + 1, text.size()));
     ++line_number;
-    char side = ' ';
-    if (line.starts_with("---") || line.starts_with("+++") || line.starts_with("@@") ||
-        line.starts_with("diff ")) {
-      continue;
-    }
-    if (!line.empty() && (line[0] == '-' || line[0] == '+')) {
-      side = line[0];
-      line.remove_prefix(1);
-    } else if (line.size() > 1 && (line[0] == '<' || line[0] == '>') && line[1] == ' ') {
-      side = line[0] == '<' ? '-' : '+';
-      line.remove_prefix(2);
-    }
-    line = trim(line);
-    // The frames of pasted table cells.
-    while (!line.empty() && line.back() == '|') line = trim(line.substr(0, line.size() - 1));
-    while (!line.empty() && line.front() == '|') line = trim(line.substr(1));
+    const auto [inner, side, diff_head] = read_line(line);
+    if (diff_head) continue;
+    line = inner;
     if (line.empty()) continue;
     if (line.find_first_not_of('.') == line.npos) {
       note("the table is cut here");
@@ -270,10 +239,7 @@ VmstatTable read_vmstat_m(std::string_view text, const std::string& file) {
       note("skipped: the name of the type is missing");
       continue;
     }
-    if (std::any_of(reader.row.name.begin(), reader.row.name.end(), [](char c) {
-          const auto byte = static_cast<unsigned char>(c);
-          return byte < 0x20 || byte == 0x7f;
-        })) {
+    if (has_control_bytes(reader.row.name)) {
       note("skipped: the name of the type holds control bytes");
       continue;
     }

@@ -10,9 +10,8 @@
 // they have. choose_blocks() finds sizes that give the same row again.
 //
 // Units:         bytes; memory of a row in KiB, rounded up.
-// Errors:        WL_IMPORT when no row is left.
-// Thread safety: values.
-// Source:        vmstat(8); sim/README.md.
+// Errors:        WL_IMPORT when no row is left, or when the capture contradicts the release asked
+// for. Thread safety: values. Source:        vmstat(8), netstat(1); sim/README.md.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,8 @@
 namespace dtmalloc::workload {
 
 struct ImportOptions {
-  bool replay_history = false;  // past requests are made for real
+  bool replay_history = false;      // past requests are made for real
+  std::optional<int> release = {};  // whose rules hold; nothing: what the capture shows
   // Called with each note in the end, also when no row is left.
   std::function<void(const std::string&)> note = {};
 };
@@ -39,6 +39,10 @@ struct ImportResult {
 
 // A table, or the JSON document of `vmstat -m --libxo json`.
 Result<ImportResult> import_vmstat_m(std::string_view text, const std::string& file,
+                                     const ImportOptions& options);
+
+// A table of vmstat -z, its JSON document, netstat -m, or a dump of the sysctls vm.uma.
+Result<ImportResult> import_vmstat_z(std::string_view text, const std::string& file,
                                      const ImportOptions& options);
 
 // Formats of the table, after the column HighUse: printed by the kernel itself with a number, a
@@ -63,6 +67,37 @@ struct VmstatTable {
 VmstatTable read_vmstat_m(std::string_view text, const std::string& file);
 // The document of `vmstat -m --libxo json`.
 VmstatTable read_vmstat_json(std::string_view text, const std::string& file);
+
+// Formats of vmstat -z: up to 6 numbers a row, 7 with SLEEP, 8 with XDOMAIN, that of release 16;
+// and the other sources of the same figures.
+enum class ZoneFormat { z1, z2, z3, z16, netstat, sysctl };
+
+// What vm.uma.*.keg says of a zone's slabs.
+struct KegFacts {
+  std::optional<std::uint64_t> rsize, ppera, ipers, align, efficiency, bucket_size_max;
+};
+
+struct ZoneRow {
+  std::string name;
+  std::uint64_t size = 0, limit = 0, used = 0, free = 0, requests = 0, fail = 0, sleep = 0,
+                xdomain = 0;
+  ZoneFormat format = ZoneFormat::z2;
+  KegFacts keg = {};
+  std::size_t line = 0;
+  std::size_t capture = 0;  // a header between rows begins another
+  char side = ' ';          // of a diff: '-', '+' or ' '
+};
+
+struct ZoneTable {
+  std::vector<ZoneRow> rows;
+  std::vector<std::string> notes;
+};
+ZoneTable read_vmstat_z(std::string_view text, const std::string& file);
+// The document of `vmstat -z --libxo json`.
+ZoneTable read_vmstat_z_json(std::string_view text, const std::string& file);
+ZoneTable read_netstat_m(std::string_view text, const std::string& file);
+// Lines `vm.uma.ZONE.NAME: value`.
+ZoneTable read_sysctl_uma(std::string_view text, const std::string& file);
 
 // Live blocks that explain a row.
 struct BlockChoice {

@@ -36,7 +36,7 @@ struct KernelSettings {
   std::optional<bool> real_clock;
   bool invariants = false;
   std::vector<std::uint32_t> classes;
-  std::string capture;  // format of the imported table: "m1" "m2" "m3"
+  std::string capture;  // format of the imported table: "m1" to "m3", "z1" "z2" "z3" "z16"
   bool operator==(const KernelSettings&) const = default;
   // Writes what is set into a configuration.
   void apply(KernelConfig& config) const;
