@@ -75,9 +75,11 @@ std::optional<Diagnostic> Kernel::check(const KernelConfig& config) {
   }
   if (config.cpus < 1 || config.cpus > MAXCPU)
     return bad("KERNEL_CPUS", "cpus=" + std::to_string(config.cpus), "1 to 1024");
-  if (config.mem < kMinMem)
+  if (config.domains < 1 || config.domains > kMaxDomains)
+    return bad("KERNEL_DOMAINS", "domains=" + std::to_string(config.domains), "1 to 8");
+  if (config.mem / static_cast<unsigned>(config.domains) < kMinMem)
     return bad("KERNEL_MEM", "mem=" + std::to_string(config.mem) + " is too small",
-               "at least 256K");
+               config.domains == 1 ? "at least 256K" : "at least 256K a domain");
   if (!config.classes.empty()) {
     const bool shape =
         config.classes.size() <= kMaxClasses && config.classes.back() <= KMEM_ZMAX &&
@@ -90,7 +92,7 @@ std::optional<Diagnostic> Kernel::check(const KernelConfig& config) {
                  "up to 31 ascending multiples of 16, none above 65536");
   }
   void* fixed = try_map(kFixedBytes, PROT_NONE);
-  const bool granted = fixed != nullptr && Vm::can_reserve(config.mem);
+  const bool granted = fixed != nullptr && Vm::can_reserve(config.mem, config.domains);
   if (fixed != nullptr) munmap(fixed, kFixedBytes);
   if (!granted)
     return bad("KERNEL_MEM",
@@ -114,7 +116,8 @@ std::unique_ptr<Cpu, void (*)(Cpu*)> Kernel::Impl::make_cpu(int id) {
   auto* cpu = new (column + colour(id)) KernCpu;
   const auto* base = reinterpret_cast<std::byte*>(cpu);
   cpu->stats_base = reinterpret_cast<std::byte*>(cpu);
-  cpu->page_zone = vm->page_zone;
+  cpu->domain = vm->domain_of_cpu(id, config.cpus);
+  cpu->page_zone = vm->page_zone[static_cast<std::size_t>(cpu->domain)];
   cpu->arena_base = reinterpret_cast<std::uintptr_t>(vm->arena);
   cpu->arena_pages = vm->arena_pages;
   cpu->kernel = &self;
@@ -236,15 +239,17 @@ std::vector<ZoneStats> Kernel::zones() const {
     row.bucket_size = zone->uz_bucket_size.load(std::memory_order_relaxed);
     row.bucket_size_max = zone->uz_bucket_size_max;
     row.efficiency = keg.efficiency;
-    {
-      const std::lock_guard lock(keg.uk_domain[0].ud_lock);
-      row.keg_pages = keg.uk_domain[0].ud_pages;
-      row.keg_free_items = keg.uk_domain[0].ud_free_items;
-      row.keg_free_slabs = keg.uk_domain[0].ud_free_slabs;
-    }
-    {
-      const std::lock_guard lock(zone->uz_domain[0].uzd_lock);
-      row.bucket_cache_items = static_cast<std::uint64_t>(zone->uz_domain[0].uzd_nitems);
+    for (int id = 0; id < impl_->config.domains; ++id) {
+      uma_domain& domain = keg.domain(id);
+      {
+        const std::lock_guard lock(domain.ud_lock);
+        row.keg_pages += domain.ud_pages;
+        row.keg_free_items += domain.ud_free_items;
+        row.keg_free_slabs += domain.ud_free_slabs;
+      }
+      uma_zone_domain& cached = zone->domain(id);
+      const std::lock_guard lock(cached.uzd_lock);
+      row.bucket_cache_items += static_cast<std::uint64_t>(cached.uzd_nitems);
     }
     row.cpu_items = counters.cpu_items;
     row.free = counters.cached + row.bucket_cache_items + row.keg_free_items;
@@ -253,7 +258,7 @@ std::vector<ZoneStats> Kernel::zones() const {
   return out;
 }
 
-std::uint64_t Kernel::free_pages() const { return impl_->vm->free_count.load(); }
+std::uint64_t Kernel::free_pages() const { return impl_->vm->free_pages(); }
 std::uint64_t Kernel::total_pages() const { return impl_->vm->page_count; }
 std::uint64_t Kernel::uma_kmem_total() const { return impl_->vm->uma_kmem_total.load(); }
 

@@ -306,13 +306,12 @@ void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int 
   const std::size_t zindx = k.zindx_of(size);
   uma_zone* zone = k.zones[zindx];
   // The domains' iterator asks without waiting, then waits for pages itself.
-  const int asked = (flags & ~kM_WAITOK) | kM_NOWAIT;
-  void* item;
-  while (true) {
-    const std::uint64_t seen = k.vm->page_frees.load();
-    item = uma_zalloc_arg(zone, ctor_argument(k, zone), asked);
-    if (item != nullptr || (flags & kM_WAITOK) == 0) break;
-    k.vm->page_wait(seen);
+  vm_domainset_iter di;
+  int domain;
+  void* item = nullptr;
+  if (vm_domainset_iter_policy_init(di, *k.vm, *DOMAINSET_RR(), &domain, &flags) == 0) {
+    do item = uma_zalloc_domain(zone, ctor_argument(k, zone), domain, flags);
+    while (item == nullptr && vm_domainset_iter_policy(di, &domain) == 0);
   }
   malloc_type_zone_allocated(k, mtp, item != nullptr ? zone->uz_size : 0, static_cast<int>(zindx));
   return item;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Pages: the arena's free runs, the supply of physical pages, large and contiguous memory.
+// Pages: the domains' free runs, the supply of physical pages, large and contiguous memory.
 //
 // Counterpart:  sys/vm/vm_kern.c, vm_page.c, subr_vmem.c
 // Locking:      page_mutex; sleeping with none
-// Invariants:   VM-1, VM-2, VM-3 (vm.hpp)
+// Invariants:   VM-1 to VM-4 (vm.hpp)
 // Differs:      a sleeper holds no pages while it waits for the rest of a large block; best fit
 //               instead of quantum caches
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "vm/uma_int.hpp"
@@ -18,7 +19,6 @@ namespace {
 
 constexpr std::uint64_t kArenaFactor = 4;   // pages must run out before addresses do
 constexpr std::uint64_t kReturnPages = 64;  // blocks of this size give host memory back
-constexpr const char* kFreePages = "free pages";
 
 void* reserve(std::size_t size) {
   void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE,
@@ -39,6 +39,43 @@ bool sane_size(Vm& vm, std::size_t size, int flags) {
   return false;
 }
 
+// What a thread that sleeps for pages waits for.
+std::string wait_reason(const Vm& vm, DomainMask set) {
+  std::string out = "free pages";
+  if (vm.config.domains == 1) return out;
+  out += std::has_single_bit(set) ? " of domain " : " of domains ";
+  for (DomainMask rest = set; rest != 0; rest &= rest - 1)
+    out += (rest == set ? "" : ",") + std::to_string(std::countr_zero(rest));
+  return out;
+}
+
+bool may_take(const VmDomain& domain, std::uint64_t pages, int flags) {
+  const std::uint64_t limit =
+      (flags & m::USE_RESERVE) != 0 ? 0 : domain.thresholds.interrupt_free_min;
+  return domain.free_count.load(std::memory_order_relaxed) >= limit + pages;
+}
+
+// Requires: page_mutex held; [first, first + pages) lies inside `run`.
+void take_run(VmDomain& domain, std::map<std::uint64_t, std::uint64_t>::iterator run,
+              std::uint64_t first, std::uint64_t pages) {
+  const auto [start, length] = *run;
+  domain.fit.erase({length, start});
+  domain.runs.erase(run);
+  if (first > start) {
+    domain.runs.emplace(start, first - start);
+    domain.fit.emplace(first - start, start);
+  }
+  if (start + length > first + pages) {
+    domain.runs.emplace(first + pages, start + length - first - pages);
+    domain.fit.emplace(start + length - first - pages, first + pages);
+  }
+  domain.free_count.fetch_sub(pages, std::memory_order_relaxed);
+}
+
+// vm_page_reclaim_contig_domain: pages that can be moved are moved out of the range. Here all pages
+// in use are wired kernel memory, so there are none. True: try again.
+bool reclaim_contig(Vm&, int, std::uint64_t, std::uint64_t, std::uint64_t) { return false; }
+
 }  // namespace
 
 constinit thread_local const OperationNote* current_operation = nullptr;
@@ -57,11 +94,13 @@ PageThresholds PageThresholds::of(std::uint64_t pages) {
   return t;
 }
 
-bool Vm::can_reserve(std::uint64_t mem) {
+bool Vm::can_reserve(std::uint64_t mem, int domain_count) {
   if (mem > (std::uint64_t{1} << 44)) return false;
-  // The arena, a byte and a word for each of its pages.
-  const std::uint64_t pages = kArenaFactor * (mem / kPageBytes);
-  const std::uint64_t size = pages * (kPageBytes + 1 + sizeof(std::uintptr_t)) + 3 * kPageBytes;
+  // The arena; for each of its pages a word, an attribute and each domain's byte.
+  const auto count = static_cast<std::uint64_t>(domain_count);
+  const std::uint64_t pages = kArenaFactor * (mem / kPageBytes + count);
+  const std::uint64_t size =
+      pages * (kPageBytes + sizeof(std::uintptr_t) + 1 + count) + (3 + count) * kPageBytes;
   void* at = reserve(size);
   if (at == nullptr) return false;
   munmap(at, size);
@@ -70,81 +109,129 @@ bool Vm::can_reserve(std::uint64_t mem) {
 
 Vm::Vm(CpuSet& cpu_set, AddressMap& address_map, SysctlTree& sysctl_tree, const VmConfig& vm_config)
     : cpus(cpu_set), addresses(address_map), sysctl(sysctl_tree), config(vm_config) {
+  const auto count = static_cast<std::uint64_t>(config.domains);
   page_count = config.mem / kPageBytes;
-  arena_pages = kArenaFactor * page_count;
+  area_pages = kArenaFactor * ((page_count + count - 1) / count);
+  arena_pages = area_pages * count;
   arena = static_cast<std::byte*>(reserve(arena_pages * kPageBytes));
-  page_zone = static_cast<std::uint8_t*>(reserve(arena_pages));
   page_slab = static_cast<std::atomic<std::uintptr_t>*>(reserve(arena_pages * sizeof *page_slab));
-  if (arena == nullptr || page_zone == nullptr || page_slab == nullptr) {
-    if (arena != nullptr) munmap(arena, arena_pages * kPageBytes);
-    if (page_zone != nullptr) munmap(page_zone, arena_pages);
+  page_attr = static_cast<std::uint8_t*>(reserve(arena_pages));
+  bool granted = arena != nullptr && page_slab != nullptr && page_attr != nullptr;
+  for (std::uint64_t d = 0; d < count; ++d) {
+    page_zone[d] = static_cast<std::uint8_t*>(reserve(arena_pages));
+    granted = granted && page_zone[d] != nullptr;
+  }
+  if (!granted) {
+    release();
     throw KernelPanic("cannot boot: the host refuses the address space of the arena");
   }
   madvise(arena, arena_pages * kPageBytes, MADV_NOHUGEPAGE);
-  free_count = page_count;
-  thresholds = PageThresholds::of(page_count);
-  bucketdisable = page_count < thresholds.free_min;
-  runs[0] = arena_pages;
-  fit.emplace(arena_pages, 0);
+  domains = std::make_unique<VmDomain[]>(count);
+  for (std::uint64_t d = 0; d < count; ++d) {
+    VmDomain& domain = domains[d];
+    domain.first_page = d * area_pages;
+    domain.first_physical = d * page_count / count;
+    domain.page_count = (d + 1) * page_count / count - domain.first_physical;
+    domain.free_count = domain.page_count;
+    domain.thresholds = PageThresholds::of(domain.page_count);
+    domain.runs[domain.first_page] = area_pages;
+    domain.fit.emplace(area_pages, domain.first_page);
+  }
+  bucketdisable = page_count_min();
   addresses.add({AddressMap::kArena, arena, arena_pages * kPageBytes, true});
 }
 
 Vm::~Vm() {
   uma_timer_end(*this);
-  munmap(arena, arena_pages * kPageBytes);
-  munmap(page_zone, arena_pages);
-  munmap(page_slab, arena_pages * sizeof *page_slab);
+  release();
 }
 
-bool Vm::may_take(std::uint64_t pages, int flags) const {
-  const std::uint64_t limit = (flags & m::USE_RESERVE) != 0 ? 0 : thresholds.interrupt_free_min;
-  return free_count.load(std::memory_order_relaxed) >= limit + pages;
+void Vm::release() {
+  auto unmap = [](void* at, std::size_t size) {
+    if (at != nullptr) munmap(at, size);
+  };
+  unmap(arena, arena_pages * kPageBytes);
+  unmap(page_slab, arena_pages * sizeof *page_slab);
+  unmap(page_attr, arena_pages);
+  for (std::uint8_t* view : page_zone) unmap(view, arena_pages);
 }
 
-// Requires: page_mutex held; [first, first + pages) lies inside `run`.
-void Vm::take_run(std::map<std::uint64_t, std::uint64_t>::iterator run, std::uint64_t first,
-                  std::uint64_t pages) {
-  const auto [start, length] = *run;
-  fit.erase({length, start});
-  runs.erase(run);
-  if (first > start) {
-    runs.emplace(start, first - start);
-    fit.emplace(first - start, start);
-  }
-  if (start + length > first + pages) {
-    runs.emplace(first + pages, start + length - first - pages);
-    fit.emplace(start + length - first - pages, first + pages);
-  }
-  free_count.fetch_sub(pages, std::memory_order_relaxed);
+std::uint64_t Vm::free_pages() const {
+  std::uint64_t sum = 0;
+  for (int d = 0; d < config.domains; ++d) sum += domains[static_cast<std::size_t>(d)].free_count;
+  return sum;
 }
 
-std::uint64_t Vm::page_alloc(std::uint64_t pages, int flags) {
-  const std::lock_guard lock(page_mutex);
-  if (!may_take(pages, flags)) return kNoPage;
-  auto best = fit.lower_bound({pages, 0});
-  if (best == fit.end()) return kNoPage;
+bool Vm::page_count_min() const {
+  for (int d = 0; d < config.domains; ++d)
+    if (domains[static_cast<std::size_t>(d)].below_min()) return true;
+  return false;
+}
+
+std::uint64_t Vm::page_frees(DomainMask set) const {
+  std::uint64_t sum = 0;
+  for (; set != 0; set &= set - 1)
+    sum += domains[static_cast<std::size_t>(std::countr_zero(set))].page_frees.load();
+  return sum;
+}
+
+// The attributes of pages that are handed out. Nobody else looks at them then.
+void Vm::set_attributes(std::uint64_t first, std::uint64_t pages, int flags) {
+  int attributes = 0;
+  if ((flags & m::NODUMP) != 0) attributes |= kPageNoDump;
+  if ((flags & m::EXEC) != 0) attributes |= kPageExec;
+  if ((flags & m::NEVERFREED) != 0) attributes |= kPageNoFree;
+  if (attributes != 0) page_attr_used.store(true, std::memory_order_relaxed);
+  if (page_attr_used.load(std::memory_order_relaxed))
+    std::memset(page_attr + first, attributes, pages);
+}
+
+std::uint64_t Vm::try_page_alloc(int domain_id, std::uint64_t pages, int flags) {
+  VmDomain& domain = domains[static_cast<std::size_t>(domain_id)];
+  const std::lock_guard lock(domain.page_mutex);
+  if (!may_take(domain, pages, flags)) return kNoPage;
+  auto best = domain.fit.lower_bound({pages, 0});
+  if (best == domain.fit.end()) return kNoPage;
   const std::uint64_t first = best->second;
-  take_run(runs.find(first), first, pages);
+  take_run(domain, domain.runs.find(first), first, pages);
   return first;
 }
 
-std::uint64_t Vm::page_alloc_contig(std::uint64_t pages, int flags, std::uint64_t low,
-                                    std::uint64_t high, std::size_t alignment,
+std::uint64_t Vm::page_alloc(int domain, std::uint64_t pages, int flags) {
+  const DomainMask self = DomainMask{1} << domain;
+  while (true) {
+    const std::uint64_t seen = page_frees(self);
+    const std::uint64_t first = try_page_alloc(domain, pages, flags);
+    if (first != kNoPage) {
+      set_attributes(first, pages, flags);
+      return first;
+    }
+    if ((flags & m::WAITOK) == 0) return kNoPage;
+    page_wait(self, seen);
+  }
+}
+
+std::uint64_t Vm::page_alloc_contig(int domain_id, std::uint64_t pages, int flags,
+                                    std::uint64_t low, std::uint64_t high, std::size_t alignment,
                                     std::uint64_t boundary, bool* nowhere) {
+  VmDomain& domain = domains[static_cast<std::size_t>(domain_id)];
   const std::uint64_t step = std::max<std::uint64_t>(1, alignment / kPageBytes);
   const std::uint64_t fence = boundary / kPageBytes;
-  const std::uint64_t from = low / kPageBytes + (low % kPageBytes != 0 ? 1 : 0);
-  const std::uint64_t to =
-      std::min(page_count, high / kPageBytes + (high % kPageBytes + 1) / kPageBytes);
+  const std::uint64_t from =
+      std::max(domain.first_physical, low / kPageBytes + (low % kPageBytes != 0 ? 1 : 0));
+  const std::uint64_t to = std::min(domain.first_physical + domain.page_count,
+                                    high / kPageBytes + (high % kPageBytes + 1) / kPageBytes);
   if (from >= to) {
     *nowhere = true;
     return kNoPage;
   }
-  const std::lock_guard lock(page_mutex);
-  if (!may_take(pages, flags)) return kNoPage;
-  for (auto run = runs.begin(); run != runs.end() && run->first < to; ++run) {
-    std::uint64_t first = std::max(run->first, from);
-    const std::uint64_t end = std::min(run->first + run->second, to);
+  // A page of the arena less its physical page.
+  const std::uint64_t shift = domain.first_page - domain.first_physical;
+  const std::lock_guard lock(domain.page_mutex);
+  if (!may_take(domain, pages, flags)) return kNoPage;
+  for (auto run = domain.runs.begin(); run != domain.runs.end() && run->first - shift < to; ++run) {
+    std::uint64_t first = std::max(run->first - shift, from);
+    const std::uint64_t end = std::min(run->first - shift + run->second, to);
     while (true) {
       first = (first + step - 1) / step * step;
       if (first + pages > end) break;
@@ -153,8 +240,9 @@ std::uint64_t Vm::page_alloc_contig(std::uint64_t pages, int flags, std::uint64_
         if (pages > fence) break;
         continue;
       }
-      take_run(run, first, pages);
-      return first;
+      take_run(domain, run, first + shift, pages);
+      set_attributes(first + shift, pages, flags);
+      return first + shift;
     }
   }
   return kNoPage;
@@ -162,36 +250,37 @@ std::uint64_t Vm::page_alloc_contig(std::uint64_t pages, int flags, std::uint64_
 
 void Vm::page_free(std::uint64_t first, std::uint64_t pages) {
   if (pages >= kReturnPages) madvise(page_address(first), pages * kPageBytes, MADV_DONTNEED);
+  VmDomain& domain = domains[static_cast<std::size_t>(domain_of_page(first))];
   bool wake = false;
   {
-    const std::lock_guard lock(page_mutex);
+    const std::lock_guard lock(domain.page_mutex);
     // A sleeper counts itself, then looks at these; here they change, then the sleepers are looked
     // at: with one order of all four, one of the two sees the other.
-    free_count.fetch_add(pages);
-    page_frees.fetch_add(1);
-    auto next = runs.lower_bound(first);
-    if (next != runs.end() && next->first == first + pages) {
+    domain.free_count.fetch_add(pages);
+    domain.page_frees.fetch_add(1);
+    auto next = domain.runs.lower_bound(first);
+    if (next != domain.runs.end() && next->first == first + pages) {
       pages += next->second;
-      fit.erase({next->second, next->first});
-      next = runs.erase(next);
+      domain.fit.erase({next->second, next->first});
+      next = domain.runs.erase(next);
     }
-    if (next != runs.begin()) {
+    if (next != domain.runs.begin()) {
       auto before = std::prev(next);
       if (before->first + before->second == first) {
         first = before->first;
         pages += before->second;
-        fit.erase({before->second, before->first});
-        runs.erase(before);
+        domain.fit.erase({before->second, before->first});
+        domain.runs.erase(before);
       }
     }
-    runs.emplace(first, pages);
-    fit.emplace(pages, first);
-    wake = page_waiters.load() > 0 && free_count.load() > thresholds.free_min;
+    domain.runs.emplace(first, pages);
+    domain.fit.emplace(pages, first);
+    wake = page_waiters.load() > 0 && domain.free_count.load() > domain.thresholds.free_min;
   }
-  if (wake) cpus.wakeup(&free_count);
+  if (wake) cpus.wakeup(&page_waiters);
 }
 
-void Vm::page_wait(std::uint64_t seen) {
+void Vm::page_wait(DomainMask set, std::uint64_t seen) {
   std::string what = "allocation";
   if (current_operation != nullptr && describe_operation)
     what = describe_operation(*current_operation);
@@ -200,9 +289,17 @@ void Vm::page_wait(std::uint64_t seen) {
     std::atomic<int>& waiters;
     ~Done() { waiters.fetch_sub(1, std::memory_order_relaxed); }
   } done{page_waiters};
-  cpus.sleep_on(&free_count, what, kFreePages, [&] {
-    return page_frees.load() != seen && free_count.load() > thresholds.free_min;
-  });
+  // All sleepers share a channel: pages of another domain are no reason to ask again.
+  do {
+    cpus.sleep_on(&page_waiters, what, wait_reason(*this, set), [&] {
+      if (page_frees(set) == seen) return false;
+      for (DomainMask rest = set; rest != 0; rest &= rest - 1) {
+        const VmDomain& domain = domains[static_cast<std::size_t>(std::countr_zero(rest))];
+        if (domain.free_count.load() > domain.thresholds.free_min) return true;
+      }
+      return false;
+    });
+  } while (page_frees(set) == seen);
 }
 
 void check_reserve_flags(Vm& vm, int flags) {
@@ -210,17 +307,16 @@ void check_reserve_flags(Vm& vm, int flags) {
     vm.cpus.panic("M_USE_RESERVE requires M_NOWAIT");
 }
 
-void* kmem_malloc(Vm& vm, std::size_t size, int flags) {
+void* kmem_malloc_domainset(Vm& vm, const domainset& ds, std::size_t size, int flags) {
   const std::uint64_t pages = pages_of(size);
   if (!sane_size(vm, size, flags)) return nullptr;
   check_reserve_flags(vm, flags);
+  vm_domainset_iter di;
+  int domain;
+  if (vm_domainset_iter_policy_init(di, vm, ds, &domain, &flags) != 0) return nullptr;
   std::uint64_t first;
-  while (true) {
-    const std::uint64_t seen = vm.page_frees.load(std::memory_order_relaxed);
-    if ((first = vm.page_alloc(pages, flags)) != Vm::kNoPage) break;
-    if ((flags & m::WAITOK) == 0) return nullptr;
-    vm.page_wait(seen);
-  }
+  while ((first = vm.page_alloc(domain, pages, flags)) == Vm::kNoPage)
+    if (vm_domainset_iter_policy(di, &domain) != 0) return nullptr;
   void* addr = vm.page_address(first);
   if ((flags & m::ZERO) != 0) {
     if (pages >= kReturnPages)
@@ -231,30 +327,62 @@ void* kmem_malloc(Vm& vm, std::size_t size, int flags) {
   return addr;
 }
 
-void* kmem_alloc_contig(Vm& vm, std::size_t size, int flags, std::uint64_t low, std::uint64_t high,
-                        std::size_t alignment, std::uint64_t boundary) {
+void* kmem_malloc(Vm& vm, std::size_t size, int flags) {
+  return kmem_malloc_domainset(vm, *DOMAINSET_RR(), size, flags);
+}
+
+void* kmem_alloc_contig_domainset(Vm& vm, const domainset& ds, std::size_t size, int flags,
+                                  std::uint64_t low, std::uint64_t high, std::size_t alignment,
+                                  std::uint64_t boundary) {
   const std::uint64_t pages = pages_of(size);
   if (!sane_size(vm, size, flags)) return nullptr;
   check_reserve_flags(vm, flags);
+  vm_domainset_iter di;
+  int domain;
+  if (vm_domainset_iter_policy_init(di, vm, ds, &domain, &flags) != 0) return nullptr;
   std::uint64_t first;
   while (true) {
-    const std::uint64_t seen = vm.page_frees.load(std::memory_order_relaxed);
-    bool nowhere = false;
-    first = vm.page_alloc_contig(pages, flags, low, high, alignment, boundary, &nowhere);
-    if (first != Vm::kNoPage) break;
     // spec/malloc9.md 3.7: a domain without such a range leaves the set; nobody waits for none.
-    if (nowhere || (flags & m::WAITOK) == 0) return nullptr;
-    vm.page_wait(seen);
+    bool nowhere = false;
+    first = vm.page_alloc_contig(domain, pages, flags, low, high, alignment, boundary, &nowhere);
+    if (first == Vm::kNoPage && !nowhere && (flags & m::NORECLAIM) == 0 &&
+        reclaim_contig(vm, domain, pages, low, high))
+      first = vm.page_alloc_contig(domain, pages, flags, low, high, alignment, boundary, &nowhere);
+    if (first != Vm::kNoPage) break;
+    if (nowhere) vm_domainset_iter_ignore(di, domain);
+    if (vm_domainset_iter_policy(di, &domain) != 0) return nullptr;
   }
   void* addr = vm.page_address(first);
   if ((flags & m::ZERO) != 0) std::memset(addr, 0, pages * kPageBytes);
   return addr;
 }
 
+void* kmem_alloc_contig(Vm& vm, std::size_t size, int flags, std::uint64_t low, std::uint64_t high,
+                        std::size_t alignment, std::uint64_t boundary) {
+  return kmem_alloc_contig_domainset(vm, *DOMAINSET_RR(), size, flags, low, high, alignment,
+                                     boundary);
+}
+
 void kmem_free(Vm& vm, void* addr, std::size_t size) {
   if (!vm.in_arena(addr) || reinterpret_cast<std::uintptr_t>(addr) % kPageBytes != 0)
     vm.cpus.panic("kmem_free: address is not that of a block");
   vm.page_free(vm.page_of(addr), pages_of(size));
+}
+
+PageInfo page_info(const Vm& vm, const void* addr) {
+  PageInfo out{};
+  if (!vm.in_arena(addr)) return out;
+  const std::uint64_t page = vm.page_of(addr);
+  out.domain = vm.domain_of_page(page);
+  const VmDomain& domain = vm.domains[static_cast<std::size_t>(out.domain)];
+  if (page - domain.first_page < domain.page_count)
+    out.physical = (domain.first_physical + page - domain.first_page) * kPageBytes;
+  const std::uint8_t attributes = vm.page_attr[page];
+  out.dumped = (attributes & kPageNoDump) == 0;
+  out.arena = (attributes & kPageNoFree) != 0 ? KmemArena::nofree
+              : (attributes & kPageExec) != 0 ? KmemArena::rwx
+                                              : KmemArena::normal;
+  return out;
 }
 
 }  // namespace dtmalloc

@@ -2,6 +2,7 @@
 // Walkers: each equation of vm.hpp and uma_int.hpp, checked over the live structures.
 //
 // Locking:      takes the locks of what it walks; the machine should stand still for the sums
+#include <algorithm>
 #include <bit>
 
 #include "vm/uma_int.hpp"
@@ -13,16 +14,16 @@ std::string broken(const char* law, const std::string& what) {
   return std::string(law) + ": " + what;
 }
 
-}  // namespace
-
-std::string check_arena(Vm& vm) {
-  const std::lock_guard lock(vm.page_mutex);
+std::string check_area(Vm& vm, VmDomain& domain) {
+  const std::lock_guard lock(domain.page_mutex);
   std::uint64_t in_runs = 0, end = 0;
   bool first_run = true;
-  for (const auto& [first, pages] : vm.runs) {
+  for (const auto& [first, pages] : domain.runs) {
     if (pages == 0) return broken("VM-1", "an empty run");
     if (!first_run && first <= end) return broken("VM-1", "two free runs touch or overlap");
-    if (vm.fit.count({pages, first}) == 0) return broken("VM-1", "a run is missing from the index");
+    if (domain.fit.count({pages, first}) == 0)
+      return broken("VM-1", "a run is missing from the index");
+    if (first < domain.first_page) return broken("VM-2", "a run begins outside its domain");
     for (std::uint64_t page = first; page < first + pages && page < first + 4096; ++page)
       if (vm.page_slab[page].load(std::memory_order_relaxed) != 0)
         return broken("VM-2", "a free page is in the page map");
@@ -30,17 +31,20 @@ std::string check_arena(Vm& vm) {
     end = first + pages;
     first_run = false;
   }
-  if (vm.fit.size() != vm.runs.size()) return broken("VM-1", "the index has other runs");
-  if (end > vm.arena_pages) return broken("VM-2", "a run ends outside the arena");
-  const std::uint64_t out = vm.arena_pages - in_runs;
-  if (vm.free_count.load(std::memory_order_relaxed) + out != vm.page_count)
+  if (domain.fit.size() != domain.runs.size()) return broken("VM-1", "the index has other runs");
+  if (end > domain.first_page + vm.area_pages)
+    return broken("VM-2", "a run ends outside its domain");
+  const std::uint64_t out = vm.area_pages - in_runs;
+  if (domain.free_count.load(std::memory_order_relaxed) + out != domain.page_count)
     return broken("VM-3", "free pages and pages handed out are not all pages");
   return {};
 }
 
-std::string check_keg(uma_keg& keg) {
-  const std::lock_guard lock(keg.uk_domain[0].ud_lock);
-  uma_domain& domain = keg.uk_domain[0];
+// The lists of one domain of a keg.
+std::string check_slabs(uma_keg& keg, int id) {
+  uma_domain& domain = keg.domain(id);
+  Vm& vm = *keg.vm;
+  const std::lock_guard lock(domain.ud_lock);
   std::uint64_t slabs = 0, free_items = 0, free_slabs = 0;
   for (std::uint32_t list = 0; list < 3; ++list) {
     const uma_slab* before = nullptr;
@@ -55,11 +59,17 @@ std::string check_keg(uma_keg& keg) {
                         : list == kFree ? bits == keg.uk_ipers
                                         : bits != 0;
       if (!fits) return broken("UMA-3", keg.uk_name + ": a slab on the wrong list");
-      const std::uint64_t first = keg.vm->page_of(slab->us_data);
-      for (std::uint64_t page = first; page < first + keg.uk_ppera; ++page)
-        if (keg.vm->page_slab[page].load() != reinterpret_cast<std::uintptr_t>(slab) ||
-            keg.vm->page_zone[page] != keg.page_zone)
+      const std::uint64_t first = vm.page_of(slab->us_data);
+      if (slab->us_domain != id || vm.domain_of_page(first) != id)
+        return broken("UMA-5", keg.uk_name + ": a slab of another domain");
+      for (std::uint64_t page = first; page < first + keg.uk_ppera; ++page) {
+        if (vm.page_slab[page].load() != reinterpret_cast<std::uintptr_t>(slab))
           return broken("UMA-3", keg.uk_name + ": the page map does not know a slab");
+        for (int view = 0; view < vm.config.domains; ++view)
+          if (vm.page_zone[static_cast<std::size_t>(view)][page] !=
+              (view == id ? keg.page_zone : 0))
+            return broken("VM-4", keg.uk_name + ": a domain's page map is wrong about a slab");
+      }
       ++slabs;
       free_items += bits;
       if (list == kFree) ++free_slabs;
@@ -72,28 +82,83 @@ std::string check_keg(uma_keg& keg) {
   return {};
 }
 
+// Whether a first-touch zone has the items in the domain where they are.
+bool all_in(uma_zone& zone, void* const* items, std::int64_t count, int domain) {
+  if (!zone.first_touch()) return true;
+  return std::all_of(items, items + count,
+                     [&](void* item) { return zone.vm->domain_of(item) == domain; });
+}
+
+std::string check_bucket(uma_zone& zone, uma_bucket* bucket, int domain) {
+  if (bucket->ub_cnt <= 0 || bucket->ub_cnt > bucket->ub_entries)
+    return broken("UMA-4", zone.uz_name + ": a listed bucket with a strange count");
+  if (!all_in(zone, bucket->items(), bucket->ub_cnt, domain))
+    return broken("UMA-5", zone.uz_name + ": a listed bucket with an item of another domain");
+  return {};
+}
+
+std::string check_cache(uma_zone& zone, uma_cache& cache, int domain) {
+  const uma_bucket* free = cache.uc_freebucket;
+  const uma_bucket* cross = cache.uc_crossbucket;
+  bool home = all_in(zone, cache.base, cache.top - cache.base, domain);
+  if (free != nullptr)
+    home = home && all_in(zone, cache.uc_freebucket->items(), free->ub_cnt, domain);
+  for (int i = 0; cross != nullptr && i < cross->ub_cnt; ++i)
+    home = home && zone.vm->domain_of(cache.uc_crossbucket->items()[i]) != domain;
+  return home ? "" : broken("UMA-5", zone.uz_name + ": a CPU has an item in the wrong bucket");
+}
+
+}  // namespace
+
+std::string check_arena(Vm& vm) {
+  for (int id = 0; id < vm.config.domains; ++id)
+    if (std::string what = check_area(vm, vm.domains[static_cast<std::size_t>(id)]); !what.empty())
+      return what;
+  return {};
+}
+
+std::string check_keg(uma_keg& keg) {
+  for (int id = 0; id < keg.vm->config.domains; ++id)
+    if (std::string what = check_slabs(keg, id); !what.empty()) return what;
+  return {};
+}
+
 std::string check_zone_lists(uma_zone& zone) {
-  const std::lock_guard lock(zone.uz_domain[0].uzd_lock);
-  std::int64_t items = 0;
-  for (uma_bucket* bucket = zone.uz_domain[0].uzd_buckets; bucket != nullptr;
-       bucket = bucket->ub_link) {
-    if (bucket->ub_cnt <= 0 || bucket->ub_cnt > bucket->ub_entries)
-      return broken("UMA-4", zone.uz_name + ": a listed bucket with a strange count");
-    items += bucket->ub_cnt;
+  for (int id = 0; id < zone.vm->config.domains; ++id) {
+    uma_zone_domain& domain = zone.domain(id);
+    const std::lock_guard lock(domain.uzd_lock);
+    std::int64_t items = 0;
+    for (uma_bucket* bucket = domain.uzd_buckets; bucket != nullptr; bucket = bucket->ub_link) {
+      if (std::string what = check_bucket(zone, bucket, id); !what.empty()) return what;
+      items += bucket->ub_cnt;
+    }
+    if (items != domain.uzd_nitems) return broken("UMA-4", zone.uz_name + ": uzd_nitems");
   }
-  if (items != zone.uz_domain[0].uzd_nitems) return broken("UMA-4", zone.uz_name + ": uzd_nitems");
   return {};
 }
 
 std::string check_zone(uma_zone& zone) {
+  Vm& vm = *zone.vm;
   const ZoneCounters counters = zone_counters(zone);
   if (std::string what = check_zone_lists(zone); !what.empty()) return what;
   if (std::string what = check_keg(*zone.uz_keg); !what.empty()) return what;
-  const uma_keg& keg = *zone.uz_keg;
-  const std::uint64_t items = keg.uk_domain[0].ud_pages / keg.uk_ppera * keg.uk_ipers;
+  std::string what;
+  for (int id = 0; id < vm.cpus.count() && what.empty(); ++id)
+    if (uma_cache* cache = zone.cache_or_null(id)) {
+      Cpu& cpu = vm.cpus.cpu(id);
+      vm.cpus.run_on_cpu(cpu, [&] { what = check_cache(zone, *cache, cpu.domain); });
+    }
+  if (!what.empty()) return what;
+  uma_keg& keg = *zone.uz_keg;
+  std::uint64_t items = 0, rest = counters.cached;
+  for (int id = 0; id < vm.config.domains; ++id) {
+    items += keg.domain(id).ud_pages / keg.uk_ppera * keg.uk_ipers;
+    rest += keg.domain(id).ud_free_items + static_cast<std::uint64_t>(zone.domain(id).uzd_nitems);
+    const std::lock_guard lock(zone.uz_cross_lock);
+    if (const uma_bucket* cross = zone.domain(id).uzd_cross)
+      rest += static_cast<std::uint64_t>(cross->ub_cnt);
+  }
   const std::uint64_t live = counters.allocs - counters.frees;
-  const std::uint64_t rest = keg.uk_domain[0].ud_free_items + counters.cached +
-                             static_cast<std::uint64_t>(zone.uz_domain[0].uzd_nitems);
   if (items != live + rest)
     return broken("UMA-1", zone.uz_name + ": " + std::to_string(items) + " items, " +
                                std::to_string(live) + " live, " + std::to_string(rest) + " free");

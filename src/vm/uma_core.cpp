@@ -5,7 +5,7 @@
 // Locking:      a cache belongs to its CPU inside a section; uzd_lock for the bucket list, never in
 //               a section. No lock is held while pages are waited for.
 // Invariants:   UMA-1 (uma_int.hpp); uc_flow moves with every bucket that comes or goes
-// Differs:      one domain. DEVIATES: in deterministic runs no lock is ever contended on the host,
+// Differs:      DEVIATES: in deterministic runs no lock is ever contended on the host,
 // so one
 //               counts as contended when another CPU took it less than kContended ago, of virtual
 //               time
@@ -21,8 +21,8 @@ namespace {
 constexpr std::uint64_t kContended = 250;  // ns; two operations at their default cost
 
 // Takes a zone-domain's lock. The place where contention is noticed, and uz_bucket_size grows.
-std::unique_lock<std::mutex> zone_domain_lock(uma_zone& zone) {
-  uma_zone_domain& domain = zone.uz_domain[0];
+std::unique_lock<std::mutex> zone_domain_lock(uma_zone& zone, int domain_id) {
+  uma_zone_domain& domain = zone.domain(domain_id);
   CpuSet& cpus = zone.vm->cpus;
   std::unique_lock lock(domain.uzd_lock, std::try_to_lock);
   bool contended = !lock.owns_lock();
@@ -41,20 +41,49 @@ std::unique_lock<std::mutex> zone_domain_lock(uma_zone& zone) {
   return lock;
 }
 
+// The domain whose list has the most (least) items; `preferred` if it is one of them.
+int zone_domain_highest(uma_zone& zone, int preferred) {
+  int best = preferred;
+  std::int64_t most = -1;
+  for (int i = 0; i < zone.vm->config.domains; ++i) {
+    const int id = (preferred + i) % zone.vm->config.domains;
+    const std::lock_guard lock(zone.domain(id).uzd_lock);
+    if (zone.domain(id).uzd_nitems > most) {
+      most = zone.domain(id).uzd_nitems;
+      best = id;
+    }
+  }
+  return best;
+}
+
+int zone_domain_lowest(uma_zone& zone, int preferred) {
+  int best = preferred;
+  std::int64_t least = INT64_MAX;
+  for (int i = 0; i < zone.vm->config.domains; ++i) {
+    const int id = (preferred + i) % zone.vm->config.domains;
+    const std::lock_guard lock(zone.domain(id).uzd_lock);
+    if (zone.domain(id).uzd_nitems < least) {
+      least = zone.domain(id).uzd_nitems;
+      best = id;
+    }
+  }
+  return best;
+}
+
 // A bucket joins the list, as part of the working set or not.
-void zone_put_bucket(uma_zone& zone, uma_bucket* bucket, bool working_set) {
+void zone_put_bucket(uma_zone& zone, int domain_id, uma_bucket* bucket, bool working_set) {
   uma_timer_touch(*zone.vm);
-  const auto lock = zone_domain_lock(zone);
-  uma_zone_domain& domain = zone.uz_domain[0];
+  const auto lock = zone_domain_lock(zone, domain_id);
+  uma_zone_domain& domain = zone.domain(domain_id);
   workset_put(domain, bucket->ub_cnt, working_set);
   bucket->ub_link = domain.uzd_buckets;
   domain.uzd_buckets = bucket;
 }
 
-uma_bucket* zone_take_bucket(uma_zone& zone) {
+uma_bucket* zone_take_bucket(uma_zone& zone, int domain_id) {
   uma_timer_touch(*zone.vm);
-  const auto lock = zone_domain_lock(zone);
-  uma_zone_domain& domain = zone.uz_domain[0];
+  const auto lock = zone_domain_lock(zone, domain_id);
+  uma_zone_domain& domain = zone.domain(domain_id);
   uma_bucket* bucket = domain.uzd_buckets;
   if (bucket == nullptr) return nullptr;
   domain.uzd_buckets = bucket->ub_link;
@@ -64,13 +93,14 @@ uma_bucket* zone_take_bucket(uma_zone& zone) {
 }
 
 // A new bucket, filled from the keg; or null.
-uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int flags) {
+uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int domain, int flags) {
   uma_bucket* bucket = bucket_alloc(zone, udata, flags);
   if (bucket == nullptr) return nullptr;
   const int wanted =
       std::min<int>(zone.uz_bucket_size.load(std::memory_order_relaxed), bucket->ub_entries);
   try {
-    bucket->ub_cnt = static_cast<std::int16_t>(zone_import(zone, bucket->items(), wanted, flags));
+    bucket->ub_cnt =
+        static_cast<std::int16_t>(zone_import(zone, bucket->items(), wanted, domain, flags));
   } catch (...) {  // a panic while asleep
     bucket->ub_cnt = 0;
     throw;
@@ -96,6 +126,65 @@ void* item_ctor(uma_zone& zone, void* item, void* udata, int flags) {
   return item;
 }
 
+// The domain whose buckets an item belongs into; in a zone that is not first-touch any will do.
+int item_domain_of(uma_zone& zone, const void* item) {
+  return zone.first_touch() && zone.vm->in_arena(item) ? zone.vm->domain_of(item) : 0;
+}
+
+// A bucket joins a domain's list (round-robin zones: the shortest), unless that has enough.
+void zone_keep_bucket(uma_zone& zone, int domain, uma_bucket* bucket, void* udata,
+                      bool working_set) {
+  if ((zone.uz_flags & UMA_ZONE_ROUNDROBIN) != 0) domain = zone_domain_lowest(zone, domain);
+  bool too_many;
+  {
+    const std::lock_guard lock(zone.domain(domain).uzd_lock);
+    too_many = static_cast<std::uint64_t>(zone.domain(domain).uzd_nitems + bucket->ub_cnt) >=
+               zone.uz_bucket_max;
+  }
+  if (too_many) {
+    bucket_drain(zone, bucket);
+    bucket_free(zone, bucket, udata);
+  } else {
+    zone_put_bucket(zone, domain, bucket, working_set);
+  }
+}
+
+// Items of several domains are sorted into a bucket of each domain; those that fill join their
+// domain's list. Without a bucket to sort into, the rest goes to the slabs.
+void zone_free_cross(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set) {
+  uma_timer_touch(*zone.vm);
+  std::vector<uma_bucket*> full;
+  while (bucket->ub_cnt != 0) {
+    void* item = bucket->items()[bucket->ub_cnt - 1];
+    uma_zone_domain& domain = zone.domain(item_domain_of(zone, item));
+    std::unique_lock lock(zone.uz_cross_lock);
+    if (domain.uzd_cross == nullptr) {
+      // A bucket zone may have foreign items of its own.
+      lock.unlock();
+      uma_bucket* fresh = bucket_alloc(zone, udata, m::NOWAIT);
+      if (fresh == nullptr) break;
+      lock.lock();
+      if (domain.uzd_cross == nullptr) std::swap(fresh, domain.uzd_cross);
+      if (fresh != nullptr) {  // somebody else was faster
+        lock.unlock();
+        bucket_free(zone, fresh, udata);
+        continue;
+      }
+    }
+    uma_bucket* cross = domain.uzd_cross;
+    cross->items()[cross->ub_cnt++] = item;
+    --bucket->ub_cnt;
+    if (cross->ub_cnt == cross->ub_entries) {
+      full.push_back(cross);
+      domain.uzd_cross = nullptr;
+    }
+  }
+  bucket_drain(zone, bucket);
+  bucket_free(zone, bucket, udata);
+  for (uma_bucket* cross : full)
+    zone_keep_bucket(zone, item_domain_of(zone, cross->items()[0]), cross, udata, working_set);
+}
+
 }  // namespace
 
 void bucket_drain(uma_zone& zone, uma_bucket* bucket) {
@@ -103,19 +192,14 @@ void bucket_drain(uma_zone& zone, uma_bucket* bucket) {
   bucket->ub_cnt = 0;
 }
 
-void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set) {
-  bool too_many = bucket->ub_cnt == 0;
-  if (!too_many) {
-    const std::lock_guard lock(zone.uz_domain[0].uzd_lock);
-    too_many = static_cast<std::uint64_t>(zone.uz_domain[0].uzd_nitems + bucket->ub_cnt) >=
-               zone.uz_bucket_max;
-  }
-  if (too_many) {
-    bucket_drain(zone, bucket);
+void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set,
+                      bool mixed) {
+  if (bucket->ub_cnt == 0)
     bucket_free(zone, bucket, udata);
-  } else {
-    zone_put_bucket(zone, bucket, working_set);
-  }
+  else if (mixed && zone.vm->config.domains > 2)
+    zone_free_cross(zone, bucket, udata, working_set);
+  else
+    zone_keep_bucket(zone, item_domain_of(zone, bucket->items()[0]), bucket, udata, working_set);
 }
 
 bool cache_alloc(uma_zone& zone, void* udata, int flags) {
@@ -131,10 +215,13 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags) {
   section_exit();
   if (bucket != nullptr) bucket_free(zone, bucket, udata);
 
+  const bool round_robin = (zone.uz_flags & UMA_ZONE_ROUNDROBIN) != 0;
+  int domain = curcpu->domain;
+  if (round_robin) domain = zone_domain_highest(zone, domain);
   bool fresh = false;
-  bucket = zone_take_bucket(zone);
+  bucket = zone_take_bucket(zone, domain);
   if (bucket == nullptr && !zone.vm->bucketdisable.load(std::memory_order_relaxed)) {
-    bucket = zone_alloc_bucket(zone, udata, flags);
+    bucket = zone_alloc_bucket(zone, udata, round_robin ? UMA_ANYDOMAIN : domain, flags);
     fresh = bucket != nullptr;
   }
   if (bucket == nullptr) {
@@ -144,27 +231,29 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags) {
   // A fresh bucket that goes straight to a CPU; the list counts its own.
   auto count_fresh = [&](std::int64_t items) {
     uma_timer_touch(*zone.vm);
-    const std::lock_guard lock(zone.uz_domain[0].uzd_lock);
-    zone.uz_domain[0].uzd_imax += items;
+    const std::lock_guard lock(zone.domain(domain).uzd_lock);
+    zone.domain(domain).uzd_imax += items;
   };
   if (fresh) count_fresh(bucket->ub_cnt);
   Cpu& cpu = section_enter();
   uma_cache& now = zone_cache(zone, cpu.id);
-  if (now.uc_allocbucket == nullptr) {
+  if (now.uc_allocbucket == nullptr && (!zone.first_touch() || cpu.domain == domain)) {
     now.uc_flow += bucket->ub_cnt;
     now.load_alloc(bucket);
     return true;
   }
   section_exit();
   if (fresh) count_fresh(-bucket->ub_cnt);
-  zone_put_bucket(zone, bucket, !fresh);
+  zone_put_bucket(zone, domain, bucket, !fresh);
   section_enter();
   return true;
 }
 
-bool cache_free(uma_zone& zone, void* udata) {
-  uma_cache& cache = zone_cache(zone, curcpu->id);
-  if (cache.uc_freebucket != nullptr &&
+bool cache_free(uma_zone& zone, void* udata, int item_domain) {
+  Cpu& was = *curcpu;
+  uma_cache& cache = zone_cache(zone, was.id);
+  const bool foreign = zone.first_touch() && was.domain != item_domain;
+  if (!foreign && cache.uc_freebucket != nullptr &&
       cache.uc_freebucket->ub_cnt < cache.uc_freebucket->ub_entries) {
     uma_bucket* room = cache.uc_freebucket;
     cache.uc_freebucket = cache.unload_alloc();
@@ -172,16 +261,24 @@ bool cache_free(uma_zone& zone, void* udata) {
     return true;
   }
   if (zone.uz_bucket_size.load(std::memory_order_relaxed) == 0) return false;
-  uma_bucket* full = cache.uc_freebucket;
-  cache.uc_freebucket = nullptr;
-  if (full != nullptr) cache.uc_flow -= full->ub_cnt;
+  uma_bucket* full = std::exchange(foreign ? cache.uc_crossbucket : cache.uc_freebucket, nullptr);
+  if (full != nullptr) {
+    cache.uc_flow -= full->ub_cnt;
+    if (foreign)
+      zone.uz_xdomain.fetch_add(static_cast<std::uint64_t>(full->ub_cnt),
+                                std::memory_order_relaxed);
+  }
   section_exit();
 
   uma_bucket* bucket = bucket_alloc(zone, udata, m::NOWAIT);
-  if (full != nullptr) zone_free_bucket(zone, full, udata, true);
+  if (full != nullptr) zone_free_bucket(zone, full, udata, true, foreign);
   Cpu& cpu = section_enter();
   if (bucket == nullptr) return false;
   uma_cache& now = zone_cache(zone, cpu.id);
+  if (zone.first_touch() && cpu.domain != item_domain && now.uc_crossbucket == nullptr) {
+    now.uc_crossbucket = bucket;
+    return true;
+  }
   if (now.uc_freebucket == nullptr) {
     now.uc_freebucket = bucket;
     return true;
@@ -193,48 +290,77 @@ bool cache_free(uma_zone& zone, void* udata) {
 }
 
 void* uma_zalloc_arg(uma_zone* zone, void* udata, int flags) {
-  if ((zone->uz_flags & UMA_ZFLAG_INTERNAL) != 0) return zone_alloc_item(*zone, udata, flags);
   zone->vm->cpus.bind_any();
-  section_enter();
-  do {
-    uma_cache& cache = zone_cache(*zone, curcpu->id);
-    if (cache.top != cache.base) {
-      void* item = *--cache.top;
-      owner_add(cache.uc_allocs, 1);
-      section_exit();
-      return item_ctor(*zone, item, udata, flags);
-    }
-  } while (cache_alloc(*zone, udata, flags));
-  section_exit();
-  return zone_alloc_item(*zone, udata, flags);
+  if ((zone->uz_flags & UMA_ZFLAG_INTERNAL) == 0) {
+    section_enter();
+    do {
+      uma_cache& cache = zone_cache(*zone, curcpu->id);
+      if (cache.top != cache.base) {
+        void* item = *--cache.top;
+        owner_add(cache.uc_allocs, 1);
+        section_exit();
+        return item_ctor(*zone, item, udata, flags);
+      }
+    } while (cache_alloc(*zone, udata, flags));
+    section_exit();
+  }
+  return zone_alloc_item(*zone, udata, zone->first_touch() ? curcpu->domain : UMA_ANYDOMAIN, flags);
+}
+
+void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
+  Vm& vm = *zone->vm;
+  if (vm.config.domains == 1) return uma_zalloc_arg(zone, udata, flags);
+  vm.cpus.bind_any();
+  uma_bucket* bucket = zone_take_bucket(*zone, domain);
+  if (bucket == nullptr) return zone_alloc_item(*zone, udata, domain, flags);
+  void* item = bucket->items()[--bucket->ub_cnt];
+  // DEVIATES: an emptied bucket goes back to its zone: in the list it would pass for a full one.
+  if (bucket->ub_cnt != 0)
+    zone_put_bucket(*zone, domain, bucket, true);
+  else
+    bucket_free(*zone, bucket, udata);
+  item = item_ctor(*zone, item, udata, flags);
+  if (item != nullptr) zone->uz_allocs.fetch_add(1, std::memory_order_relaxed);
+  return item;
 }
 
 void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
   if (item == nullptr) return;
-  zone->vm->cpus.bind_any();
-  if (zone->vm->config.invariants) uma_dbg_free(*zone, item);
+  Vm& vm = *zone->vm;
+  vm.cpus.bind_any();
+  if (vm.config.invariants) uma_dbg_free(*zone, item);
   if (zone->uz_dtor != nullptr) zone->uz_dtor(item, static_cast<int>(zone->uz_size), udata);
   if ((zone->uz_flags & UMA_ZFLAG_INTERNAL) != 0) {
     zone_free_item(*zone, item);
     return;
   }
+  const int item_domain = item_domain_of(*zone, item);
   section_enter();
   do {
-    uma_cache& cache = zone_cache(*zone, curcpu->id);
-    if (cache.top != cache.end) {
+    Cpu& cpu = *curcpu;
+    uma_cache& cache = zone_cache(*zone, cpu.id);
+    if (zone->first_touch() && cpu.domain != item_domain) {
+      uma_bucket* cross = cache.uc_crossbucket;
+      if (cross != nullptr && cross->ub_cnt < cross->ub_entries) {
+        cross->items()[cross->ub_cnt++] = item;
+        section_exit();
+        return;
+      }
+    } else if (cache.top != cache.end) {
       *cache.top++ = item;
       section_exit();
       return;
     }
-  } while (cache_free(*zone, udata));
+  } while (cache_free(*zone, udata, item_domain));
   section_exit();
   zone_free_item(*zone, item);
 }
 
 // Straight from a slab, counted by the zone.
-void* zone_alloc_item(uma_zone& zone, void* udata, int flags) {
+void* zone_alloc_item(uma_zone& zone, void* udata, int domain, int flags) {
+  if ((zone.uz_flags & UMA_ZONE_ROUNDROBIN) != 0) domain = UMA_ANYDOMAIN;
   void* item = nullptr;
-  if (zone_import(zone, &item, 1, flags) != 1) {
+  if (zone_import(zone, &item, 1, domain, flags) != 1) {
     zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }

@@ -10,9 +10,11 @@
 // Invariants:   UMA-1, per keg: slabs * uk_ipers = live items + items in slabs + in full buckets +
 //               in caches; UMA-2, per slab: us_freecount = set bits; UMA-3: a slab is on the list
 //               that its us_freecount says (0 full, uk_ipers free or partial, else partial);
-//               UMA-4: ud_free_items, ud_free_slabs and uzd_nitems are the sums of their lists.
+//               UMA-4: ud_free_items, ud_free_slabs and uzd_nitems are the sums of their lists;
+//               UMA-5: a slab's pages are those of its domain, and so are, in a first-touch zone,
+//               the items of a domain's buckets and of a CPU's alloc and free buckets.
 // Differs:      a slab's state is never inside its pages, so that an item's page is touched by its
-//               user only; an off-page header is still taken from its zone. One domain.
+//               user only; an off-page header is still taken from its zone
 #pragma once
 
 #include <array>
@@ -58,12 +60,13 @@ struct alignas(128) uma_cache {
 
   uma_bucket* uc_allocbucket = nullptr;  // ub_cnt is stale while it is here
   uma_bucket* uc_freebucket = nullptr;
-  uma_bucket* uc_crossbucket = nullptr;  // with several domains
+  uma_bucket* uc_crossbucket = nullptr;  // of items of other domains
   std::int64_t uc_flow = 0;              // items brought in less items taken away, in buckets
   std::uint64_t spare2[4] = {};
 
   std::int64_t held() const {
-    return (top - base) + (uc_freebucket != nullptr ? uc_freebucket->ub_cnt : 0);
+    return (top - base) + (uc_freebucket != nullptr ? uc_freebucket->ub_cnt : 0) +
+           (uc_crossbucket != nullptr ? uc_crossbucket->ub_cnt : 0);
   }
   std::uint64_t frees() const { return uc_allocs + static_cast<std::uint64_t>(held() - uc_flow); }
   void load_alloc(uma_bucket* bucket) {
@@ -144,17 +147,21 @@ struct uma_keg {
   std::uint8_t page_zone = 0;               // what the page map says of its pages
   uma_zone* zone = nullptr;                 // the primary zone
   std::unique_ptr<uma_domain[]> uk_domain;  // one a NUMA domain
+  std::uint32_t dr_iter = 0;                // uk_dr: its round-robin over all domains
   // Slab states, in blocks that live as long as the keg.
+  std::mutex blocks_mutex;
   std::vector<std::unique_ptr<std::uint64_t[]>> blocks;
   std::size_t block_used = 0;
   uma_slab* spare_slabs = nullptr;
 
   std::size_t domains() const { return static_cast<std::size_t>(vm->config.domains); }
+  uma_domain& domain(int id) { return uk_domain[static_cast<std::size_t>(id)]; }
 };
 
 struct uma_zone_domain {
   std::mutex uzd_lock;
   uma_bucket* uzd_buckets = nullptr;  // full buckets, the last one put first
+  uma_bucket* uzd_cross = nullptr;    // what comes back from other domains, while it fills
   // While the timer is parked uzd_timin lags behind: see uma_timer_sync().
   std::int64_t uzd_nitems = 0;
   std::int64_t uzd_imax = 0, uzd_imin = 0, uzd_bimin = 0, uzd_wss = 0, uzd_limin = 0;
@@ -180,6 +187,7 @@ struct uma_zone {
   std::uint16_t uz_reclaimers = 0;  // who may be at work on it (ZonesInUse); ditto
   std::atomic<std::uint64_t> uz_allocs{0}, uz_frees{0}, uz_fails{0}, uz_sleeps{0};
   std::unique_ptr<uma_zone_domain[]> uz_domain;  // one a NUMA domain
+  std::mutex uz_cross_lock;                      // guards uzd_cross of all domains
   // uz_cpu[id]: made at the first use on that CPU; those of malloc zones lie in the CPU itself.
   std::unique_ptr<std::atomic<uma_cache*>[]> uz_cpu;
   std::vector<std::unique_ptr<uma_cache>> own_caches;
@@ -190,6 +198,8 @@ struct uma_zone {
     return (uz_flags & (vm->config.has_notrim ? UMA_ZONE_UNMANAGED | UMA_ZONE_NOTRIM
                                               : UMA_ZONE_UNMANAGED)) == 0;
   }
+  uma_zone_domain& domain(int id) { return uz_domain[static_cast<std::size_t>(id)]; }
+  bool first_touch() const { return (uz_flags & UMA_ZONE_FIRSTTOUCH) != 0; }
   uma_cache* cache_or_null(int cpu) {
     return uz_cpu[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
   }
@@ -218,12 +228,15 @@ ZoneCounters zone_counters(uma_zone& zone);
 // --- the per-CPU layer and the zone (uma_core.cpp)
 // Inside a section on the current CPU, with an empty alloc bucket. True: try again.
 bool cache_alloc(uma_zone& zone, void* udata, int flags);
-// Inside a section, with a full (or no) alloc bucket. True: try again.
-bool cache_free(uma_zone& zone, void* udata);
-void* zone_alloc_item(uma_zone& zone, void* udata, int flags);
+// Inside a section, with a full (or no) alloc bucket, or cross bucket if the item is another
+// domain's. True: try again.
+bool cache_free(uma_zone& zone, void* udata, int item_domain);
+void* zone_alloc_item(uma_zone& zone, void* udata, int domain, int flags);
 void zone_free_item(uma_zone& zone, void* item);
 // A bucket that a CPU gives up: to the zone's list, or to the slabs; an empty one to its zone.
-void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set);
+// `mixed`: its items may be of several domains.
+void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set,
+                      bool mixed);
 // The items of a bucket go back to their slabs.
 void bucket_drain(uma_zone& zone, uma_bucket* bucket);
 
@@ -269,10 +282,10 @@ inline void uma_timer_touch(Vm& vm) {
 }
 
 // --- the keg (uma_keg.cpp)
-// Up to `max` items into `items`; sleeps for the first one only.
 // The zone of a keg's off-page headers.
 uma_zone* slab_zone(const uma_keg& keg);
-int zone_import(uma_zone& zone, void** items, int max, int flags);
+// Up to `max` items into `items`, of a domain or of UMA_ANYDOMAIN; sleeps for the first one only.
+int zone_import(uma_zone& zone, void** items, int max, int domain, int flags);
 void zone_release(uma_zone& zone, void** items, int count);
 
 // --- INVARIANTS (uma_dbg.cpp): panics if the item is allocated, is not, or is none

@@ -4,9 +4,7 @@
 // Counterpart:  sys/vm/uma_core.c (keg_*, slab_*, zone_import, zone_release)
 // Locking:      ud_lock; not held while pages or headers are allocated, nor in a section
 // Invariants:   UMA-2, UMA-3, UMA-4 (uma_int.hpp)
-// Differs:      one domain. DEVIATES: a slab's header is asked for without waiting, also under
-//               M_WAITOK, so each round of a wait counts as a failure of "UMA Slabs": the wait is
-//               in one place, for pages
+// Differs:      a slab's state is not inside it
 #include <algorithm>
 #include <bit>
 
@@ -60,6 +58,7 @@ std::size_t slab_words(const uma_keg& keg) {
 }
 
 uma_slab* slab_state_alloc(uma_keg& keg) {
+  const std::lock_guard lock(keg.blocks_mutex);
   if (keg.spare_slabs != nullptr) {
     uma_slab* slab = keg.spare_slabs;
     keg.spare_slabs = slab->us_next;
@@ -92,8 +91,7 @@ void list_remove(uma_domain& domain, uma_slab* slab) {
 }
 
 // Requires: ud_lock held.
-uma_slab* first_slab(uma_keg& keg, int flags) {
-  uma_domain& domain = keg.uk_domain[0];
+uma_slab* first_slab(uma_keg& keg, uma_domain& domain, int flags) {
   if (domain.ud_free_items <= ((flags & m::USE_RESERVE) != 0 ? 0 : keg.uk_reserve)) return nullptr;
   if (domain.lists[kPartial] != nullptr) return domain.lists[kPartial];
   uma_slab* slab = domain.lists[kFree];
@@ -106,7 +104,7 @@ uma_slab* first_slab(uma_keg& keg, int flags) {
 
 // The lowest free item. Requires: ud_lock held, the slab on the partial list.
 void* slab_alloc_item(uma_keg& keg, uma_slab* slab) {
-  uma_domain& domain = keg.uk_domain[0];
+  uma_domain& domain = keg.domain(slab->us_domain);
   std::uint64_t* bits = slab->free_bits();
   std::size_t word = 0;
   while (bits[word] == 0) ++word;
@@ -124,7 +122,7 @@ void* slab_alloc_item(uma_keg& keg, uma_slab* slab) {
 // Requires: ud_lock held. A double free in a kernel without INVARIANTS sets a bit that is set: the
 // item is then in two places, and the counts stay those of the bits.
 void slab_free_item(uma_keg& keg, uma_slab* slab, void* item) {
-  uma_domain& domain = keg.uk_domain[0];
+  uma_domain& domain = keg.domain(slab->us_domain);
   const std::size_t index =
       static_cast<std::size_t>(static_cast<std::byte*>(item) - slab->us_data) / keg.uk_rsize;
   if (index >= keg.uk_ipers)  // a kernel writes past its bits
@@ -145,27 +143,34 @@ void slab_free_item(uma_keg& keg, uma_slab* slab, void* item) {
   }
 }
 
-// Pages and header of one more slab, or null. No lock held; never sleeps.
-uma_slab* keg_alloc_slab(uma_keg& keg, int flags) {
+// Pages and header of one more slab of a domain, or null. No lock held; sleeps with M_WAITOK, for
+// the header and for the pages.
+uma_slab* keg_alloc_slab(uma_keg& keg, int domain, int flags) {
   Vm& vm = *keg.vm;
-  flags = (flags & ~(m::WAITOK | m::ZERO)) | m::NOWAIT;
+  flags &= ~m::ZERO;
+  uma_zone* headers = (keg.uk_flags & UMA_ZFLAG_OFFPAGE) == 0 ? nullptr : slab_zone(keg);
   void* header = nullptr;
-  if ((keg.uk_flags & UMA_ZFLAG_OFFPAGE) != 0) {
-    header = zone_alloc_item(*slab_zone(keg), nullptr, flags);
+  if (headers != nullptr) {
+    header = zone_alloc_item(*headers, nullptr, domain, flags);
     if (header == nullptr) return nullptr;
   }
-  const std::uint64_t first = vm.page_alloc(keg.uk_ppera, flags);
+  if ((keg.uk_flags & UMA_ZONE_NODUMP) != 0) flags |= m::NODUMP;
+  if ((keg.uk_flags & UMA_ZONE_NOFREE) != 0) flags |= m::NEVERFREED;
+  std::uint64_t first;
+  try {
+    first = vm.page_alloc(domain, keg.uk_ppera, flags);
+  } catch (...) {  // a panic while asleep
+    if (header != nullptr) uma_zfree(headers, header);
+    throw;
+  }
   if (first == Vm::kNoPage) {
-    if (header != nullptr) uma_zfree(slab_zone(keg), header);
+    if (header != nullptr) uma_zfree(headers, header);
     return nullptr;
   }
-  uma_slab* slab;
-  {
-    const std::lock_guard lock(keg.uk_domain[0].ud_lock);
-    slab = slab_state_alloc(keg);
-  }
+  uma_slab* slab = slab_state_alloc(keg);
   *slab = uma_slab{};
   slab->us_freecount = keg.uk_ipers;
+  slab->us_domain = static_cast<std::uint8_t>(domain);
   slab->us_keg = &keg;
   slab->us_data = vm.page_address(first);
   slab->us_header = header;
@@ -186,35 +191,59 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int flags) {
   return slab;
 }
 
+// A slab of `domain`, or with `any` of the first domain from there that has one; its ud_lock is
+// taken. Null: none, no lock.
+uma_slab* keg_fetch_free_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int domain,
+                              bool any, int flags) {
+  const int domains = any ? keg.vm->config.domains : 1;
+  for (int i = 0; i < domains; ++i) {
+    uma_domain& here = keg.domain((domain + i) % keg.vm->config.domains);
+    lock = std::unique_lock(here.ud_lock);
+    if (uma_slab* slab = first_slab(keg, here, flags)) return slab;
+    lock.unlock();
+  }
+  return nullptr;
+}
+
 // A slab with a free item, ud_lock taken; or null with no lock. Sleeps if the flags allow it.
-uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int flags) {
+uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int wanted, int flags) {
   Vm& vm = *keg.vm;
   if (vm.config.invariants && (flags & (m::WAITOK | m::NOVM)) == (m::WAITOK | m::NOVM))
     vm.cpus.panic(kernel_format(vm.addresses, "%s: invalid flags %#x", "keg_fetch_slab",
                                 static_cast<unsigned>(flags)));
-  lock = std::unique_lock(keg.uk_domain[0].ud_lock);
+  // With a domain the page allocator sleeps, without one the walk over the domains does.
+  vm_domainset_iter di;
+  int domain = wanted;
+  int asked = flags;
+  bool any = wanted == UMA_ANYDOMAIN;
+  if (any)
+    vm_domainset_iter_policy_ref_init(di, vm, *DOMAINSET_RR(), &keg.dr_iter, &domain, &asked);
   while (true) {
-    if (uma_slab* slab = first_slab(keg, flags)) return slab;
-    lock.unlock();
+    if (uma_slab* slab = keg_fetch_free_slab(keg, lock, domain, any, flags)) return slab;
     check_reserve_flags(vm, flags);
-    const std::uint64_t seen = vm.page_frees.load(std::memory_order_relaxed);
-    uma_slab* slab = (flags & m::NOVM) != 0 ? nullptr : keg_alloc_slab(keg, flags);
+    const std::uint64_t seen = any ? 0 : vm.page_frees(DomainMask{1} << domain);
+    uma_slab* slab = (flags & m::NOVM) != 0 ? nullptr : keg_alloc_slab(keg, domain, asked);
     if (slab != nullptr) {
-      lock.lock();
-      uma_domain& domain = keg.uk_domain[0];
-      list_insert(domain, slab, kPartial);
-      domain.ud_pages += keg.uk_ppera;
-      domain.ud_free_items += keg.uk_ipers;
+      uma_domain& here = keg.domain(domain);
+      lock = std::unique_lock(here.ud_lock);
+      list_insert(here, slab, kPartial);
+      here.ud_pages += keg.uk_ppera;
+      here.ud_free_items += keg.uk_ipers;
       return slab;
     }
-    if ((flags & m::WAITOK) == 0) break;
-    vm.page_wait(seen);
-    lock.lock();
+    if (any) {
+      if (vm_domainset_iter_policy(di, &domain) != 0) break;
+    } else if ((flags & m::USE_RESERVE) != 0 && vm.config.domains > 1) {
+      // The other domains' reserves before anything else.
+      any = true;
+      vm_domainset_iter_policy_ref_init(di, vm, *DOMAINSET_RR(), &keg.dr_iter, &domain, &asked);
+    } else if ((flags & m::WAITOK) != 0) {
+      vm.page_wait(DomainMask{1} << domain, seen);
+    } else {
+      break;
+    }
   }
-  lock.lock();
-  if (uma_slab* slab = first_slab(keg, flags)) return slab;
-  lock.unlock();
-  return nullptr;
+  return keg_fetch_free_slab(keg, lock, domain, any, flags);
 }
 
 }  // namespace
@@ -267,16 +296,22 @@ uma_zone* slab_zone(const uma_keg& keg) {
   return keg.vm->slab_zones[keg.uk_ipers <= kSmallOffpage ? 0 : 1];
 }
 
-int zone_import(uma_zone& zone, void** items, int max, int flags) {
+int zone_import(uma_zone& zone, void** items, int max, int domain, int flags) {
   uma_keg& keg = *zone.uz_keg;
+  const int domains = zone.vm->config.domains;
+  // A round-robin zone changes slabs, and so domains, inside a bucket.
+  const int stripe = (zone.uz_flags & UMA_ZONE_ROUNDROBIN) != 0 && domains > 1
+                         ? (max + domains - 1) / domains
+                         : max;
   int count = 0;
   std::unique_lock<std::mutex> lock;
   while (count < max) {
-    uma_slab* slab = keg_fetch_slab(keg, lock, flags);
+    uma_slab* slab = keg_fetch_slab(keg, lock, domain, flags);
     if (slab == nullptr) break;
+    const int stop = std::min(max, count + stripe);
     do {
       items[count++] = slab_alloc_item(keg, slab);
-    } while (slab->us_freecount != 0 && count < max);
+    } while (slab->us_freecount != 0 && count < stop);
     lock.unlock();
     flags = (flags & ~m::WAITOK) | m::NOWAIT;
   }
@@ -285,14 +320,22 @@ int zone_import(uma_zone& zone, void** items, int max, int flags) {
 
 void zone_release(uma_zone& zone, void** items, int count) {
   uma_keg& keg = *zone.uz_keg;
-  const std::lock_guard lock(keg.uk_domain[0].ud_lock);
+  std::unique_lock<std::mutex> lock;
+  int locked = UMA_ANYDOMAIN;
   for (int i = 0; i < count; ++i) {
     const std::uintptr_t word = keg.vm->slab_word(items[i]);
     auto* slab = reinterpret_cast<uma_slab*>(word);
-    if (word == 0 || (word & SLAB_COOKIE_MASK) != SLAB_COOKIE_SLAB_PTR || slab->us_keg != &keg)
+    if (word == 0 || (word & SLAB_COOKIE_MASK) != SLAB_COOKIE_SLAB_PTR || slab->us_keg != &keg) {
+      lock = {};
       keg.vm->cpus.panic(kernel_format(keg.vm->addresses,
                                        "uma: Freed item %p did not belong to zone %s", items[i],
                                        zone.uz_name.c_str()));
+    }
+    if (slab->us_domain != locked) {
+      if (lock.owns_lock()) lock.unlock();
+      locked = slab->us_domain;
+      lock = std::unique_lock(keg.domain(locked).ud_lock);
+    }
     slab_free_item(keg, slab, items[i]);
   }
 }

@@ -20,6 +20,15 @@ constexpr std::uint32_t kIdleLooks = 900 / (UMA_TIMEOUT / 1'000'000'000);
 bool drain_domain(uma_zone& zone, std::size_t d, Reclaim how) {
   uma_zone_domain& domain = zone.uz_domain[d];
   bool done = false;
+  uma_bucket* cross;  // it is not full
+  {
+    const std::lock_guard sorting(zone.uz_cross_lock);
+    cross = std::exchange(domain.uzd_cross, nullptr);
+  }
+  if (cross != nullptr) {
+    bucket_drain(zone, cross);
+    bucket_free(zone, cross, nullptr);
+  }
   std::unique_lock lock(domain.uzd_lock);
   workset_update(domain);
   std::int64_t target = 0;
@@ -63,7 +72,7 @@ void drain_cpu(uma_zone& zone, int id) {
   std::array<uma_bucket*, 3> taken{};
   vm.cpus.run_on_cpu(vm.cpus.cpu(id), [&] { taken = cache->unload(); });
   for (uma_bucket* bucket : taken)
-    if (bucket != nullptr) zone_free_bucket(zone, bucket, nullptr, false);
+    if (bucket != nullptr) zone_free_bucket(zone, bucket, nullptr, false, bucket == taken.back());
 }
 
 void drain_cpus(Vm& vm, const std::vector<uma_zone*>& zones) {
@@ -107,8 +116,7 @@ void keg_free_slab(uma_keg& keg, uma_slab* slab) {
   }
   void* header = slab->us_header;
   {
-    uma_domain& domain = keg.uk_domain[slab->us_domain];
-    const std::lock_guard lock(domain.ud_lock);
+    const std::lock_guard lock(keg.blocks_mutex);
     slab->us_next = keg.spare_slabs;
     keg.spare_slabs = slab;
   }

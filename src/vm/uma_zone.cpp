@@ -177,7 +177,8 @@ void uma_zdestroy(uma_zone* zone) {
     std::array<uma_bucket*, 3> taken{};
     vm.cpus.run_on_cpu(vm.cpus.cpu(id), [&] { taken = cache->unload(); });
     for (uma_bucket* bucket : taken)
-      if (bucket != nullptr) zone_free_bucket(*zone, bucket, nullptr, false);
+      if (bucket != nullptr)
+        zone_free_bucket(*zone, bucket, nullptr, false, bucket == taken.back());
   }
   keg.uk_reserve = 0;
   zone_reclaim(*zone, UMA_ANYDOMAIN, Reclaim::drain);

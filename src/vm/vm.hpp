@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The memory of one machine: arena, pages, page map, zones.
 //
-// Two arrays, one entry a page of the arena, answer "what is at this address?":
-//   page_zone[p]  1 + class index of the malloc zone whose slab covers the page; 0: look further
-//   page_slab[p]  0: nothing; (uma_slab *): a slab covers it; size << 2 | 1: a large block begins
-//                 here; size << 2 | 2: a contiguous block begins here (the kernel's slab cookies)
+// Arrays, one entry a page of the arena, answer "what is at this address?":
+//   page_slab[p]     0: nothing; (uma_slab *): a slab covers it; size << 2 | 1: a large block
+//   begins
+//                    here; size << 2 | 2: a contiguous block begins here (the kernel's slab
+//                    cookies)
+//   page_zone[d][p]  1 + class index of the malloc zone whose slab covers the page; 0: look
+//   further.
+//                    What the CPUs of NUMA domain d read: a page of another domain is 0 there, so
+//                    that freeing a foreign item leaves the hot path
+//   page_attr[p]     PageAttr of a page that is handed out
 //
-// Locking:      page_mutex guards free runs and counts; page_slab words are published with release
-//               stores. Order: keg, zone domain, page_mutex. In a section only zones_mutex is
-//               taken, the last of all, to make a zone's cache on its first use by a CPU.
-// Invariants:   VM-1: free runs do not touch; VM-2: pages in runs + pages handed out = arena_pages;
-//               VM-3: free_count + pages handed out = page_count.
+// The arena is cut into one area a domain, all equally large, each area_pages pages: the domain of
+// a page is arithmetic. The machine's pages are split evenly. Physical memory is that of domain 0,
+// then that of domain 1 and so on: page i of a domain's first page_count arena pages is physical
+// page first_physical + i; the rest of an area has no physical address in this model, although it
+// holds data, since the arena is larger than memory.
+//
+// Locking:      a domain's page_mutex guards its free runs and counts; page_slab words are
+// published
+//               with release stores. Order: keg, zone domain, page_mutex. In a section only
+//               zones_mutex is taken, the last of all, to make a zone's cache on its first use by a
+//               CPU.
+// Invariants, per domain:
+//               VM-1: free runs do not touch; VM-2: pages in runs + pages handed out = area_pages;
+//               VM-3: free_count + pages handed out = page_count; VM-4: page_zone of another
+//               domain's page is 0.
 #pragma once
 
 #include <array>
@@ -21,6 +37,7 @@
 #include <dtmalloc/smp/cpu.hpp>
 #include <dtmalloc/sys/address_map.hpp>
 #include <dtmalloc/sys/sysctl.hpp>
+#include <dtmalloc/vm/domainset.hpp>
 #include <dtmalloc/vm/kmem.hpp>
 #include <dtmalloc/vm/uma.hpp>
 #include <functional>
@@ -70,14 +87,41 @@ struct UmaTimer {
   CalloutId id = 0;
 };
 
+// Bit d: domain d.
+using DomainMask = std::uint32_t;
+
+enum PageAttr : std::uint8_t {
+  kPageNoDump = 1,  // M_NODUMP
+  kPageExec = 2,    // the arena of executable memory: M_EXEC
+  kPageNoFree = 4,  // the arena of what is never freed: M_NEVERFREED
+};
+
+// One NUMA domain's area of the arena and its pages.
+struct VmDomain {
+  std::mutex page_mutex;
+  std::map<std::uint64_t, std::uint64_t> runs;            // first page -> pages
+  std::set<std::pair<std::uint64_t, std::uint64_t>> fit;  // (pages, first page)
+  std::uint64_t first_page = 0;                           // of the area
+  std::uint64_t first_physical = 0;
+  std::uint64_t page_count = 0;
+  std::atomic<std::uint64_t> free_count{0};
+  std::atomic<std::uint64_t> page_frees{0};  // calls of page_free(): see page_wait()
+  PageThresholds thresholds{};
+
+  // Whether there are fewer free pages than the minimum.
+  bool below_min() const {
+    return free_count.load(std::memory_order_relaxed) < thresholds.free_min;
+  }
+};
+
 struct Vm {
   Vm(CpuSet& cpu_set, AddressMap& address_map, SysctlTree& sysctl_tree, const VmConfig& vm_config);
   ~Vm();
   Vm(const Vm&) = delete;
   Vm& operator=(const Vm&) = delete;
 
-  // Whether the host grants the address space for `mem` bytes of memory.
-  static bool can_reserve(std::uint64_t mem);
+  // Whether the host grants the address space for `mem` bytes of memory in `domains` domains.
+  static bool can_reserve(std::uint64_t mem, int domains);
 
   CpuSet& cpus;
   AddressMap& addresses;
@@ -86,30 +130,44 @@ struct Vm {
 
   std::byte* arena = nullptr;
   std::size_t arena_pages = 0;
-  std::uint8_t* page_zone = nullptr;
+  std::size_t area_pages = 0;  // of a domain
   std::atomic<std::uintptr_t>* page_slab = nullptr;
+  std::array<std::uint8_t*, kMaxDomains> page_zone{};
+  std::uint8_t* page_attr = nullptr;
+  std::atomic<bool> page_attr_used{false};  // false: all entries are 0
 
   // --- pages
-  std::mutex page_mutex;
-  std::map<std::uint64_t, std::uint64_t> runs;            // first page -> pages
-  std::set<std::pair<std::uint64_t, std::uint64_t>> fit;  // (pages, first page)
   std::uint64_t page_count = 0;
-  std::atomic<std::uint64_t> free_count{0};
-  std::atomic<std::uint64_t> page_frees{0};  // calls of page_free(): see page_wait()
-  PageThresholds thresholds{};
-  std::atomic<int> page_waiters{0};
+  std::unique_ptr<VmDomain[]> domains;  // config.domains of them
+  std::atomic<int> page_waiters{0};     // also the channel that they sleep on
+
+  DomainMask all_domains() const { return (DomainMask{1} << config.domains) - 1; }
+  int domain_of_page(std::uint64_t page) const {
+    return config.domains == 1 ? 0 : static_cast<int>(page / area_pages);
+  }
+  // Of an address in the arena.
+  int domain_of(const void* addr) const { return domain_of_page(page_of(addr)); }
+  // The domain of a CPU: the first `cpus` are split evenly in order of their ids, later ones go
+  // round.
+  int domain_of_cpu(int id, int cpus) const {
+    return id < cpus ? id * config.domains / cpus : id % config.domains;
+  }
+  std::uint64_t free_pages() const;  // of all domains
+  bool page_count_min() const;       // whether any domain is below its minimum
+  std::uint64_t page_frees(DomainMask set) const;
 
   static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
-  // `pages` adjacent pages, or kNoPage; never sleeps. `nowhere`: set if no page of the machine lies
-  // in [low, high].
-  std::uint64_t page_alloc(std::uint64_t pages, int flags);
-  std::uint64_t page_alloc_contig(std::uint64_t pages, int flags, std::uint64_t low,
+  // `pages` adjacent pages of a domain, or kNoPage; sleeps with M_WAITOK until there are some.
+  std::uint64_t page_alloc(int domain, std::uint64_t pages, int flags);
+  // Ditto with physical addresses in [low, high]; never sleeps. `nowhere`: set if no page of the
+  // domain lies there.
+  std::uint64_t page_alloc_contig(int domain, std::uint64_t pages, int flags, std::uint64_t low,
                                   std::uint64_t high, std::size_t alignment, std::uint64_t boundary,
                                   bool* nowhere);
   void page_free(std::uint64_t first, std::uint64_t pages);
-  // Sleeps until pages come back, unless some have since page_frees was `seen`.
-  void page_wait(std::uint64_t seen);
-  bool page_count_min() const { return free_count.load() < thresholds.free_min; }
+  // Sleeps until pages of one of the domains come back, unless some have since page_frees(set) was
+  // `seen`.
+  void page_wait(DomainMask set, std::uint64_t seen);
 
   bool in_arena(const void* addr) const {
     return reinterpret_cast<std::uintptr_t>(addr) - reinterpret_cast<std::uintptr_t>(arena) <
@@ -124,7 +182,8 @@ struct Vm {
     return in_arena(addr) ? page_slab[page_of(addr)].load(std::memory_order_acquire) : 0;
   }
   void set_page_zone(std::uint64_t page, std::uint8_t value) {
-    std::atomic_ref<std::uint8_t>(page_zone[page]).store(value, std::memory_order_relaxed);
+    const auto domain = static_cast<std::size_t>(domain_of_page(page));
+    std::atomic_ref<std::uint8_t>(page_zone[domain][page]).store(value, std::memory_order_relaxed);
   }
 
   // --- UMA
@@ -144,15 +203,40 @@ struct Vm {
   std::function<std::string(const OperationNote&)> describe_operation;
 
  private:
-  void take_run(std::map<std::uint64_t, std::uint64_t>::iterator run, std::uint64_t first,
-                std::uint64_t pages);
-  bool may_take(std::uint64_t pages, int flags) const;
+  void release();  // the mappings
+  void set_attributes(std::uint64_t first, std::uint64_t pages, int flags);
+  std::uint64_t try_page_alloc(int domain, std::uint64_t pages, int flags);
 };
 
 // The malloc flags as uma and the page allocator see them.
 namespace m {
-inline constexpr int NOWAIT = 0x1, WAITOK = 0x2, ZERO = 0x100, NOVM = 0x200, USE_RESERVE = 0x400;
+inline constexpr int NOWAIT = 0x1, WAITOK = 0x2, NORECLAIM = 0x80, ZERO = 0x100, NOVM = 0x200,
+                     USE_RESERVE = 0x400, NODUMP = 0x800, EXEC = 0x4000, NEVERFREED = 0x10000;
 }
+
+// Walks the domains of a set in the order of its policy (domainset.cpp): those below their minimum
+// of free pages last, none twice in a sweep. Every try is without waiting; with M_WAITOK the walk
+// itself sleeps between sweeps. Counterpart: struct vm_domainset_iter.
+struct vm_domainset_iter {
+  Vm* vm = nullptr;
+  const domainset* di_domain = nullptr;
+  std::uint32_t* di_iter = nullptr;  // round-robin's counter
+  DomainMask di_valid_mask = 0;      // the set's domains that this machine has
+  DomainMask di_remain_mask = 0;     // not asked yet in this phase
+  DomainMask di_min_mask = 0;        // kept for the second phase
+  int di_flags = 0;
+  bool di_minskip = true;  // the first phase
+  std::uint64_t seen = 0;  // page_frees() when the sweep began
+};
+// Both return 0 with a domain to ask, or ENOMEM. init: M_WAITOK in `flags` becomes M_NOWAIT.
+int vm_domainset_iter_policy_init(vm_domainset_iter& di, Vm& vm, const domainset& ds, int* domain,
+                                  int* flags);
+int vm_domainset_iter_policy(vm_domainset_iter& di, int* domain);
+// As init, with a counter of the caller's.
+int vm_domainset_iter_policy_ref_init(vm_domainset_iter& di, Vm& vm, const domainset& ds,
+                                      std::uint32_t* iter, int* domain, int* flags);
+// The walk never comes back to the domain.
+void vm_domainset_iter_ignore(vm_domainset_iter& di, int domain);
 
 // INVARIANTS: the pairing of flags that is asserted only when pages are needed.
 void check_reserve_flags(Vm& vm, int flags);

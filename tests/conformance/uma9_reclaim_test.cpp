@@ -235,7 +235,7 @@ TEST(Uma9Reclaim, BucketdisableFollowsFreePages) {
   Machine m(small_config(1, 8 << 20));
   Vm& vm = m.kernel.vm();
   std::vector<void*> blocks;
-  while (vm.free_count.load() >= vm.thresholds.free_min)
+  while (vm.domains[0].free_count.load() >= vm.domains[0].thresholds.free_min)
     blocks.push_back(m.kernel.contigmalloc(4096, &m.type, M_NOWAIT));
   EXPECT_FALSE(vm.bucketdisable.load());
   uma_reclaim(vm, UMA_RECLAIM_TRIM);

@@ -59,6 +59,7 @@ struct SimThread {
   std::uint64_t run_time = 0;           // ns it has run: vtimestamp
   int intr_nesting = 0;                 // in an interrupt
   int no_sleeping = 0;                  // in a no-sleep region
+  std::uint32_t domain_iter = 0;        // td_domain.dr_iter: its round-robin over NUMA domains
 };
 
 // One CPU. The layers above extend it (kern's per-CPU caches derive from it); the hot path reads
@@ -70,11 +71,13 @@ struct alignas(128) Cpu {
   std::atomic<std::uint32_t> critnest{0};  // != 0: the owner is inside a critical section
   std::uint32_t critbase = 0;  // explicit critical_enter()s and firings; the owner's own
   int id = 0;
-  const std::uint8_t* page_zone = nullptr;  // page number in the arena -> zone index + 1, 0: look
+  // Page number in the arena -> zone index + 1; 0: look. So is a page of another domain.
+  const std::uint8_t* page_zone = nullptr;
   std::uintptr_t arena_base = 0;
   std::size_t arena_pages = 0;
   dtrace_malloc_probe_func_t dtrace_malloc_probe = nullptr;  // this kernel's, copied to each CPU
   bool dtrace_malloc_enabled = false;                        // ditto
+  int domain = 0;                                            // NUMA domain
   CpuSet* machine = nullptr;
   SimThread* thread = nullptr;      // curthread
   void* dtrace = nullptr;           // the framework's per-CPU state

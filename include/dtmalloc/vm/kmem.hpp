@@ -13,6 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <dtmalloc/vm/domainset.hpp>
+#include <optional>
 
 namespace dtmalloc {
 
@@ -26,9 +28,28 @@ struct PageThresholds {
   static PageThresholds of(std::uint64_t pages);
 };
 
+// From the domains of a set in the order of its policy; with M_WAITOK sleeps until one of them has
+// the pages. Those without a set ask all domains round-robin.
+void* kmem_malloc_domainset(Vm& vm, const domainset& ds, std::size_t size, int flags);
 void* kmem_malloc(Vm& vm, std::size_t size, int flags);
+void* kmem_alloc_contig_domainset(Vm& vm, const domainset& ds, std::size_t size, int flags,
+                                  std::uint64_t low, std::uint64_t high, std::size_t alignment,
+                                  std::uint64_t boundary);
 void* kmem_alloc_contig(Vm& vm, std::size_t size, int flags, std::uint64_t low, std::uint64_t high,
                         std::size_t alignment, std::uint64_t boundary);
 void kmem_free(Vm& vm, void* addr, std::size_t size);
+
+enum class KmemArena { normal, rwx, nofree };
+
+// What is known of the page at an address, as its owner was given it.
+struct PageInfo {
+  int domain = -1;                        // -1: the address is outside the arena
+  std::optional<std::uint64_t> physical;  // address; none: contigmalloc cannot hand the page out
+  bool dumped = true;                     // false: M_NODUMP
+  KmemArena arena = KmemArena::normal;
+};
+// Physical memory is that of domain 0, then that of domain 1 and so on; the first pages of a
+// domain's area of the arena, as many as it has, are its physical pages in order.
+PageInfo page_info(const Vm& vm, const void* addr);
 
 }  // namespace dtmalloc

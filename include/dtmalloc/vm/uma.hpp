@@ -68,6 +68,8 @@ uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
                       uma_init uminit, uma_fini fini, int align, std::uint32_t flags);
 void uma_zdestroy(uma_zone* zone);
 void* uma_zalloc_arg(uma_zone* zone, void* arg, int flags);
+// From that NUMA domain, past the CPU's buckets.
+void* uma_zalloc_domain(uma_zone* zone, void* arg, int domain, int flags);
 void uma_zfree_arg(uma_zone* zone, void* item, void* arg);
 inline void* uma_zalloc(uma_zone* zone, int flags) { return uma_zalloc_arg(zone, nullptr, flags); }
 inline void uma_zfree(uma_zone* zone, void* item) { uma_zfree_arg(zone, item, nullptr); }

@@ -23,23 +23,23 @@ TEST_F(Kmem, PagesAreCounted) {
   void* a = kmem_malloc(vm, 5000, m::NOWAIT);
   ASSERT_NE(a, nullptr);
   EXPECT_EQ(map.to_simulated(a), AddressMap::kArena);
-  EXPECT_EQ(vm.free_count.load(), 1022u);
+  EXPECT_EQ(vm.domains[0].free_count.load(), 1022u);
   kmem_free(vm, a, 5000);
-  EXPECT_EQ(vm.free_count.load(), 1024u);
-  EXPECT_EQ(vm.runs.size(), 1u);
+  EXPECT_EQ(vm.domains[0].free_count.load(), 1024u);
+  EXPECT_EQ(vm.domains[0].runs.size(), 1u);
 }
 
 TEST_F(Kmem, FreeRunsMerge_WhateverTheOrder) {
   std::vector<void*> blocks;
   for (int i = 0; i < 9; ++i) blocks.push_back(kmem_malloc(vm, 4096, m::NOWAIT));
   for (const int i : {1, 3, 5, 7}) kmem_free(vm, blocks[static_cast<std::size_t>(i)], 4096);
-  EXPECT_EQ(vm.runs.size(), 5u);
+  EXPECT_EQ(vm.domains[0].runs.size(), 5u);
   EXPECT_EQ(check_arena(vm), "");
   for (const int i : {0, 4, 2, 8, 6}) {
     kmem_free(vm, blocks[static_cast<std::size_t>(i)], 4096);
     EXPECT_EQ(check_arena(vm), "");
   }
-  EXPECT_EQ(vm.runs.size(), 1u);
+  EXPECT_EQ(vm.domains[0].runs.size(), 1u);
 }
 
 TEST_F(Kmem, BestFitFillsHoles) {

@@ -46,20 +46,20 @@ TEST_F(UmaCheck, SeesWrongSums) {
 }
 
 TEST_F(UmaCheck, SeesALostPage) {
-  vm.free_count.fetch_sub(1);
+  vm.domains[0].free_count.fetch_sub(1);
   EXPECT_EQ(check_vm(vm).substr(0, 5), "VM-3:");
-  vm.free_count.fetch_add(1);
+  vm.domains[0].free_count.fetch_add(1);
 }
 
 TEST_F(UmaCheck, SeesTouchingRuns) {
-  const auto run = std::prev(vm.runs.end());
+  const auto run = std::prev(vm.domains[0].runs.end());
   const auto [first, pages] = *run;
   run->second = 10;
-  vm.runs[first + 10] = pages - 10;
-  vm.fit.emplace(10, first);
+  vm.domains[0].runs[first + 10] = pages - 10;
+  vm.domains[0].fit.emplace(10, first);
   EXPECT_EQ(check_vm(vm).substr(0, 5), "VM-1:");
-  vm.runs.erase(first + 10);
-  vm.fit.erase({10, first});
+  vm.domains[0].runs.erase(first + 10);
+  vm.domains[0].fit.erase({10, first});
   run->second = pages;
 }
 
