@@ -150,7 +150,26 @@ class Framework {
   std::unique_ptr<Impl> impl_;
 };
 
-// Loads the provider dtmalloc(4) for a kernel: dtmalloc::<type>:malloc and :free.
-void load_dtmalloc(Framework& framework, Kernel& kernel);
+// Loads the provider dtmalloc(4) for a kernel: dtmalloc::<type>:malloc and :free. 0, or the errno
+// of its registration; then the kernel's hook stays null, and nothing can be enabled.
+int load_dtmalloc(Framework& framework, Kernel& kernel);
+// Unloads it, as kldunload does: the hook goes first, then the provider is unregistered. The errno
+// of that is returned, though a kernel ignores it: EBUSY while a consumer is open or a probe is
+// enabled. Then the provider stays registered although its code is gone: the next allocation of a
+// traced type, and whoever asks it for probes, is a page fault (KernelPanic). EINVAL: not loaded.
+int unload_dtmalloc(Framework& framework);
+
+// What a module's event handler is asked. That of dtmalloc never refuses: 0, or EOPNOTSUPP for what
+// it does not know.
+enum class ModuleEvent { load, unload, shutdown, quiesce };
+int dtmalloc_modevent(ModuleEvent event);
+
+// What the module adds to /dev: releases before 16 only.
+struct DeviceNode {
+  std::string path;
+  int mode = 0;
+  std::string owner, group;
+};
+std::vector<DeviceNode> dtmalloc_nodes(const Kernel& kernel);
 
 }  // namespace dtmalloc::dtrace

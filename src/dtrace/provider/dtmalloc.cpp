@@ -5,8 +5,13 @@
 //               written here with a release store while its readers run: they are the
 //               allocator's CPUs, which either see the id or do not yet.
 // Invariants:   probe argument (parg) = &type->ks_mti.mti_probes[0 or 1]; `count_` = slots not 0.
-// Differs:      a type that was unloaded stays in the kernel's graveyard, so a stale probe writes
-//               to memory that nobody reads.
+// Differs:      DEVIATES: a type that was unloaded stays in the kernel's graveyard: a stale probe
+//               writes to memory that nobody reads.
+//               DEVIATES: after an unload that was refused disabling does nothing: a kernel would
+//               call code that is gone, and no consumer could end.
+//               DEVIATES: no type goes while types are listed: a kernel may make probes of one
+//               that is gone.
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <dtmalloc/dtrace/provider.hpp>
@@ -15,6 +20,9 @@
 #include <memory>
 #include <set>
 #include <string>
+
+#include "dtrace/core/framework.hpp"
+#include "dtrace/provider/dtmalloc_int.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -31,26 +39,41 @@ std::string function_name(const char* shortdesc) {
 class DtmallocProvider : public Provider {
  public:
   DtmallocProvider(Framework& framework, Kernel& kernel) : framework_(framework), kernel_(kernel) {}
-  ~DtmallocProvider() override { kernel_.set_malloc_probe(nullptr); }
-
-  void load() {
-    const int error = framework_.register_provider(
-        "dtmalloc", {kStable, kPrivate, kPrivate, kStable, kStable}, DTRACE_PRIV_USER, this, &id_);
-    if (error == 0) kernel_.set_malloc_probe(&Framework::probe_fire);
+  ~DtmallocProvider() override {
+    if (loaded_) kernel_.set_malloc_probe(nullptr);
   }
 
+  int load(std::string_view name) {
+    const int error = framework_.register_provider(
+        name, {kStable, kPrivate, kPrivate, kStable, kStable}, DTRACE_PRIV_USER, this, &id_);
+    loaded_ = error == 0;
+    if (loaded_) kernel_.set_malloc_probe(&Framework::probe_fire);
+    return error;
+  }
+
+  int unload() {
+    kernel_.set_malloc_probe(nullptr);
+    loaded_ = false;
+    gone_ = true;
+    return framework_.unregister_provider(id_);
+  }
+  bool loaded() const { return loaded_; }
+
   void provide(const ProbeDescription* description) override {
+    still_there();
     if (description != nullptr) return;
     ++pass_;
     kernel_.malloc_type_list([this](malloc_type* type) { provide_type(*type); });
   }
 
   void enable(ProbeId id, void* parg) override {
+    still_there();
     Kernel::set_probe_id(static_cast<std::uint32_t*>(parg), id);
     if (++count_ == 1) kernel_.set_malloc_probes_enabled(true);
   }
 
   void disable(ProbeId, void* parg) override {
+    if (gone_) return;
     Kernel::set_probe_id(static_cast<std::uint32_t*>(parg), 0);
     if (--count_ == 0) kernel_.set_malloc_probes_enabled(false);
   }
@@ -68,6 +91,10 @@ class DtmallocProvider : public Provider {
   }
 
  private:
+  void still_there() const {
+    if (gone_) kernel_.cpus().panic("page fault: the code of provider dtmalloc is unloaded");
+  }
+
   void provide_type(malloc_type& type) {
     const std::string name = function_name(type.ks_shortdesc);
     std::uint32_t* slots = type.ks_mti.mti_probes;
@@ -105,6 +132,8 @@ class DtmallocProvider : public Provider {
   Framework& framework_;
   Kernel& kernel_;
   ProviderId id_ = 0;
+  bool loaded_ = false;
+  bool gone_ = false;        // unloaded
   std::uint32_t count_ = 0;  // enabled probes
   // Whose the probes are, by their malloc probe: the description, and the pass that made them.
   struct Wired {
@@ -148,11 +177,33 @@ void describe_types(Framework& framework) {
 
 }  // namespace
 
-void load_dtmalloc(Framework& framework, Kernel& kernel) {
+int load_dtmalloc_as(std::string_view name, Framework& framework, Kernel& kernel) {
   describe_types(framework);
   auto provider = std::make_unique<DtmallocProvider>(framework, kernel);
-  provider->load();
-  framework.keep(std::move(provider));
+  const int error = provider->load(name);
+  if (error == 0) framework.keep(std::move(provider));
+  return error;
+}
+
+int load_dtmalloc(Framework& framework, Kernel& kernel) {
+  return load_dtmalloc_as("dtmalloc", framework, kernel);
+}
+
+int unload_dtmalloc(Framework& framework) {
+  Framework::Impl& impl = framework.impl();
+  const std::lock_guard lock(impl.mutex);
+  for (const auto& kept : impl.kept)
+    if (auto* provider = dynamic_cast<DtmallocProvider*>(kept.get());
+        provider != nullptr && provider->loaded())
+      return provider->unload();
+  return EINVAL;
+}
+
+int dtmalloc_modevent(ModuleEvent event) { return event == ModuleEvent::quiesce ? EOPNOTSUPP : 0; }
+
+std::vector<DeviceNode> dtmalloc_nodes(const Kernel& kernel) {
+  if (!kernel.release().dtmalloc_node) return {};
+  return {{"/dev/dtrace/dtmalloc", 0600, "root", "wheel"}};
 }
 
 }  // namespace dtmalloc::dtrace
