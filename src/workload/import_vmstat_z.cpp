@@ -14,13 +14,15 @@
 
 #include "vm/uma_int.hpp"
 #include "workload/import_text.hpp"
+#include "workload/zone_plan.hpp"
 
 namespace dtmalloc::workload {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
-constexpr std::uint64_t kMostItem = std::uint64_t{1} << 30;  // bytes
+constexpr std::uint64_t kMostItem = std::uint64_t{1} << 24;  // bytes, of a zone of a workload
+constexpr std::uint64_t kMostLimit = (std::uint64_t{1} << 31) - 1;  // items, ditto
 
 // 1024 at a time, to the nearest unit; a half goes to the even neighbour, as printf(3) rounds.
 std::string bytes_text(std::uint64_t bytes) {
@@ -314,17 +316,53 @@ class Importer {
            "a class of malloc(9): its items are blocks of the type captured; so are those of "
            "the other classes");
     }
-    allocate(block_name(symbols_.of_zone("m" + std::to_string(row.size))), row.used,
-             fmt::format("malloc {} {} M_WAITOK", row.size, captured_));
+    const std::string block = block_name(symbols_.of_zone("m" + std::to_string(row.size)));
+    const std::uint64_t size = row.size;
+    const bool power = (size & (size - 1)) == 0;
+    items(row, power ? static_cast<int>(std::min(size, kPage) - 1) : UMA_ALIGN_PTR, block,
+          fmt::format("malloc {} {} M_WAITOK", size, captured_), "free ");
   }
 
   void uma_zone_statements(const ZoneRow& row) {
     const std::string symbol = symbols_.of_zone(row.name);
+    std::uint64_t align = row.keg.align.value_or(UMA_ALIGN_PTR) + 1;
+    if (!std::has_single_bit(align) || align > kPage) align = UMA_ALIGN_PTR + 1;
     boot_ += fmt::format("zone {} {} size={}", symbol, quoted(row.name), row.size);
-    if (row.keg.align) boot_ += fmt::format(" align={}", *row.keg.align + 1);
-    if (row.limit != 0) boot_ += fmt::format(" limit={}", row.limit);
+    if (row.keg.align) boot_ += fmt::format(" align={}", align);
+    if (row.limit > kMostLimit) {
+      body_ += fmt::format("# its limit of {} is beyond a workload's\n", row.limit);
+    } else if (row.limit != 0) {
+      boot_ += fmt::format(" limit={}", row.limit);
+    }
     boot_ += '\n';
-    allocate(block_name(symbol), row.used, fmt::format("uma_zalloc {} M_WAITOK", symbol));
+    items(row, static_cast<int>(align - 1), block_name(symbol),
+          fmt::format("uma_zalloc {} M_WAITOK", symbol), fmt::format("uma_zfree {} ", symbol));
+  }
+
+  // Items in use, and those that stay in buckets and slabs.
+  void items(const ZoneRow& row, int align, const std::string& block, const std::string& take,
+             const std::string& give) {
+    // A near limit makes buckets smaller; and zones of one name share one keg here.
+    const bool plain = row.limit == 0 || row.limit / 8 > BUCKET_MAX;
+    const bool alone = std::count_if(table_.rows.begin(), table_.rows.end(),
+                                     [&](const auto& each) { return each.name == row.name; }) == 1;
+    ZonePlan plan;
+    if (plain && alone && row.size <= kPage) {
+      plan = plan_zone(row.used, row.free, row.size, align);
+      if (row.limit != 0 && row.used + plan.extra > row.limit) plan = {};
+      if (plan.extra == 0 && row.used == 0) plan = {};
+      if (plan.free != row.free)
+        body_ += fmt::format("# {} free here: items come by buckets and slabs\n", plan.free);
+    }
+    allocate(block, row.used, take);
+    if (plan.extra == 0) return;
+    const std::string idle = block + "_idle";
+    allocate(idle, plan.extra, take);
+    if (plan.extra == 1) {
+      body_ += give + idle + '\n';
+    } else {
+      body_ += fmt::format("repeat {} as i {{ {}{}[i] }}\n", plan.extra, give, idle);
+    }
   }
 
   void allocate(const std::string& block, std::uint64_t count, const std::string& op) {
