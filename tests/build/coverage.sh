@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The sheet tests/conformance/spec/malloc9.md is covered: each section N.M is the source of a
 # requirement, each disagreement of section 8 has a line `# QUIRK: N (ID) text` with the id of a
-# requirement, each vector of section 9 is the source of one. The check `ids` sees to it that a test
-# cites each requirement.
+# requirement and a row in QUIRKS.md with these ids, each vector of section 9 is the source of one. The
+# check `ids` sees to it that a test cites each requirement.
 # A source counts as one of this sheet when it follows `spec/malloc9.md`, or when the head of its
 # file says that sources are sections of it.
 set -eu
@@ -71,6 +71,18 @@ awk -F'|' '
       if (good) print "quirk", number
     }
   }' tests/conformance/requirements/*.txt 2>"$tmp/wrong" | sort -u >"$tmp/covered"
+
+# QUIRKS.md and the requirements say the same ids.
+sed -nE 's/^\| *([0-9]+) \|.*\| *([^|]*[^| ]) *\|$/\1 \2/p' tests/conformance/QUIRKS.md | sort -u >"$tmp/rows"
+while read -r number ids; do
+  for id in $(echo "$ids" | tr -d ','); do
+    grep -hE "^# QUIRK: ([0-9]+, )*${number}[ ,]" tests/conformance/requirements/*.txt |
+      grep -qE "[( ]${id}[,)]" || echo "quirk $number: QUIRKS.md says $id, no QUIRK line does" >>"$tmp/wrong"
+  done
+done <"$tmp/rows"
+sed 's/ .*//' "$tmp/rows" | sort -u >"$tmp/numbers"
+sed -n 's/^quirk //p' "$tmp/all" | sort -u | comm -23 - "$tmp/numbers" |
+  sed 's/^/quirk without a row in QUIRKS.md: /' >>"$tmp/wrong"
 
 sort -u "$tmp/all" | comm -23 - "$tmp/covered" | sort -k1,1 -k2,2V >"$tmp/missing"
 sed 's/$/: not covered/' "$tmp/missing"
