@@ -10,6 +10,9 @@ struct malloc_type* driver_type(void);
 void* driver_zeroed_constant(void);
 void* driver_zeroed(size_t size);
 void driver_free(void* block);
+int driver_would_overflow(size_t nmemb, size_t size);
+int driver_flag(int index);
+void driver_list(malloc_type_list_func_t* func, void* arg);
 
 struct malloc_type* driver_type(void) {
   return (M_DRIVER);
@@ -17,3 +20,13 @@ struct malloc_type* driver_type(void) {
 void* driver_zeroed_constant(void) { return (malloc(100, M_DRIVER, M_WAITOK | M_ZERO)); }
 void* driver_zeroed(size_t size) { return (malloc(size, M_DRIVER, M_WAITOK | M_ZERO)); }
 void driver_free(void* block) { free(block, M_DRIVER); }
+
+int driver_would_overflow(size_t nmemb, size_t size) { return (WOULD_OVERFLOW(nmemb, size)); }
+void driver_list(malloc_type_list_func_t* func, void* arg) { malloc_type_list(func, arg); }
+
+int driver_flag(int index) {
+  static const int flags[] = {M_NOWAIT, M_WAITOK,   M_NORECLAIM, M_ZERO, M_NOVM,    M_USE_RESERVE,
+                              M_NODUMP, M_FIRSTFIT, M_BESTFIT,   M_EXEC, M_NEXTFIT, M_NEVERFREED};
+
+  return (flags[index]);
+}

@@ -125,5 +125,10 @@ dtm_malloc_zeroed(size_t size, struct malloc_type* type, int flags) {
 MALLOC_DECLARE(M_CACHE);
 MALLOC_DECLARE(M_DEVBUF);
 MALLOC_DECLARE(M_TEMP);
+/* Other parts of a kernel define these: a program that uses one defines it. */
+MALLOC_DECLARE(M_IOV);
+MALLOC_DECLARE(M_PARGS);
+MALLOC_DECLARE(M_SESSION);
+MALLOC_DECLARE(M_SUBPROC);
 
 #endif /* DTMALLOC_COMPAT_SYS_MALLOC_H */
