@@ -37,7 +37,7 @@ struct ReportKind {
   std::string_view name;
   std::string_view value;  // what may follow '=', as the help has it; empty: nothing
   bool needs_value;
-  bool json;  // has a form for --json
+  bool json;  // has a form for --json, or is none of its business
   // Judges report.value and keeps what it means; null: any value will do.
   std::optional<ReportError> (*read)(Report& report, ReportContext& context);
   std::string (*print)(const Report& report, Kernel& kernel, bool json);

@@ -24,6 +24,7 @@
 #include <dtmalloc/sys/sysctl.hpp>
 #include <dtmalloc/vm/kmem.hpp>
 #include <dtmalloc/vm/uma.hpp>
+#include <dtmalloc/vm/zone_stats.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -93,18 +94,6 @@ struct Leak {
   std::int64_t bytes;
 };
 
-// One UMA zone as vm.zone_stats and vm.uma.* show it.
-struct ZoneStats {
-  std::string name;
-  std::uint64_t size = 0, limit = 0, used = 0, free = 0, requests = 0, fail = 0, sleep = 0,
-                xdomain = 0;
-  std::uint32_t flags = 0, rsize = 0, ppera = 0, ipers = 0, align = 0, bucket_size = 0,
-                bucket_size_max = 0, efficiency = 0;
-  std::uint64_t keg_pages = 0, keg_free_items = 0, keg_free_slabs = 0;
-  std::uint64_t bucket_cache_items = 0;  // sum of uzd_nitems
-  std::vector<std::uint64_t> cpu_items;  // items cached on each CPU
-};
-
 class Kernel {
  public:
   explicit Kernel(const KernelConfig& config);
@@ -161,7 +150,9 @@ class Kernel {
   std::vector<Leak> leaks() const;
 
   // --- zones and memory
-  std::vector<ZoneStats> zones() const;  // in vmstat -z's order
+  // In the order of vmstat -z: cache-only zones, then each keg's secondary zones and its primary
+  // one; the oldest first, but for the secondary ones.
+  std::vector<ZoneStats> zones() const;
   std::uint64_t free_pages() const;
   std::uint64_t total_pages() const;
   std::uint64_t uma_kmem_total() const;

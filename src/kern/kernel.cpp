@@ -190,6 +190,7 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
         zone_create(*vm, name, size, align, UMA_ZONE_MALLOC, static_cast<std::uint8_t>(zindx + 1)));
     if (config.invariants) mtrash_attach(*zones.back());
   }
+  malloc_sysctl_init(*this);
   cpus->boot(config.cpus, !config.fixed_cpus);
 }
 
@@ -218,46 +219,7 @@ Vm& Kernel::vm() { return *impl_->vm; }
 SysctlTree& Kernel::sysctl() { return impl_->sysctl; }
 Kernel* Kernel::current() { return static_cast<Kernel*>(curcpu->kernel); }
 
-std::vector<ZoneStats> Kernel::zones() const {
-  std::vector<ZoneStats> out;
-  for (uma_zone* zone : zone_list(*impl_->vm)) {
-    uma_keg& keg = *zone->uz_keg;
-    const ZoneCounters counters = zone_counters(*zone);
-    ZoneStats row;
-    row.name = zone->uz_name;
-    row.size = zone->uz_size;
-    row.requests = std::max(counters.allocs, counters.frees);
-    row.used = row.requests - counters.frees;
-    row.fail = counters.fails;
-    row.sleep = zone->uz_sleeps.load(std::memory_order_relaxed);
-    row.xdomain = zone->uz_xdomain.load(std::memory_order_relaxed);
-    row.flags = zone->uz_flags;
-    row.rsize = keg.uk_rsize;
-    row.ppera = keg.uk_ppera;
-    row.ipers = keg.uk_ipers;
-    row.align = keg.uk_align;
-    row.bucket_size = zone->uz_bucket_size.load(std::memory_order_relaxed);
-    row.bucket_size_max = zone->uz_bucket_size_max;
-    row.efficiency = keg.efficiency;
-    for (int id = 0; id < impl_->config.domains; ++id) {
-      uma_domain& domain = keg.domain(id);
-      {
-        const std::lock_guard lock(domain.ud_lock);
-        row.keg_pages += domain.ud_pages;
-        row.keg_free_items += domain.ud_free_items;
-        row.keg_free_slabs += domain.ud_free_slabs;
-      }
-      uma_zone_domain& cached = zone->domain(id);
-      const std::lock_guard lock(cached.uzd_lock);
-      row.bucket_cache_items += static_cast<std::uint64_t>(cached.uzd_nitems);
-    }
-    row.cpu_items = counters.cpu_items;
-    row.free = counters.cached + row.bucket_cache_items + row.keg_free_items;
-    out.push_back(std::move(row));
-  }
-  return out;
-}
-
+std::vector<ZoneStats> Kernel::zones() const { return zone_stats(*impl_->vm); }
 std::uint64_t Kernel::free_pages() const { return impl_->vm->free_pages(); }
 std::uint64_t Kernel::total_pages() const { return impl_->vm->page_count; }
 std::uint64_t Kernel::uma_kmem_total() const { return impl_->vm->uma_kmem_total.load(); }

@@ -167,6 +167,9 @@ inline void* ctor_argument(const Kernel::Impl& k, uma_zone* zone) {
   return k.release.malloc_ctor_gets_zone ? zone : nullptr;
 }
 
+// --- malloc_sysctl.cpp
+void malloc_sysctl_init(Kernel::Impl& k);
+
 // --- mtrash.cpp: INVARIANTS' junk in free items of malloc zones
 void mtrash_attach(uma_zone& zone);
 // Leaves the type in the last word of a block that is freed.

@@ -139,7 +139,7 @@ std::string check_zone_lists(uma_zone& zone) {
 
 std::string check_zone(uma_zone& zone) {
   Vm& vm = *zone.vm;
-  const ZoneCounters counters = zone_counters(zone);
+  const ZoneStats stats = zone_stats(zone);
   if (std::string what = check_zone_lists(zone); !what.empty()) return what;
   if (std::string what = check_keg(*zone.uz_keg); !what.empty()) return what;
   std::string what;
@@ -150,7 +150,8 @@ std::string check_zone(uma_zone& zone) {
     }
   if (!what.empty()) return what;
   uma_keg& keg = *zone.uz_keg;
-  std::uint64_t items = 0, rest = counters.cached;
+  std::uint64_t items = 0, rest = 0;
+  for (const ZoneStats::Cpu& cpu : stats.cpus) rest += cpu.items;
   for (int id = 0; id < vm.config.domains; ++id) {
     items += keg.domain(id).ud_pages / keg.uk_ppera * keg.uk_ipers;
     rest += keg.domain(id).ud_free_items + static_cast<std::uint64_t>(zone.domain(id).uzd_nitems);
@@ -158,7 +159,7 @@ std::string check_zone(uma_zone& zone) {
     if (const uma_bucket* cross = zone.domain(id).uzd_cross)
       rest += static_cast<std::uint64_t>(cross->ub_cnt);
   }
-  const std::uint64_t live = counters.allocs - counters.frees;
+  const std::uint64_t live = stats.allocs - stats.frees;
   if (items != live + rest)
     return broken("UMA-1", zone.uz_name + ": " + std::to_string(items) + " items, " +
                                std::to_string(live) + " live, " + std::to_string(rest) + " free");

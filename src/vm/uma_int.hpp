@@ -20,6 +20,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <dtmalloc/vm/zone_stats.hpp>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -183,6 +184,7 @@ struct uma_zone {
   std::atomic<std::uint64_t> uz_xdomain{0};
   uma_keg* uz_keg = nullptr;
   std::string uz_name;
+  std::uint32_t uz_namecnt = 0;     // older zones of this name
   bool listed = true;               // not destroyed; guarded by zones_mutex
   std::uint16_t uz_reclaimers = 0;  // who may be at work on it (ZonesInUse); ditto
   std::atomic<std::uint64_t> uz_allocs{0}, uz_frees{0}, uz_fails{0}, uz_sleeps{0};
@@ -214,16 +216,16 @@ uma_cache& zone_cache(uma_zone& zone, int cpu);
 // Makes `cache` the zone's cache on a CPU that has none.
 void zone_attach_cache(uma_zone& zone, int cpu, uma_cache* cache);
 
-// The zones that are not destroyed, in order of creation, the timer's counts brought up to date.
+// --- what is told about zones (uma_stats.cpp, uma_sysctl.cpp)
+// The zones that are not destroyed, in vmstat -z's order, the timer's counts brought up to date.
 // None may be destroyed while it is used.
 std::vector<uma_zone*> zone_list(Vm& vm);
-
-struct ZoneCounters {
-  std::uint64_t allocs, frees, fails, cached;
-  std::vector<std::uint64_t> cpu_items;
-};
-// Sums over CPUs, each stopped for a moment.
-ZoneCounters zone_counters(uma_zone& zone);
+// The sums over CPUs are made with each stopped for a moment.
+ZoneStats zone_stats(uma_zone& zone);
+std::vector<ZoneStats> zone_stats(Vm& vm);  // of zone_list()
+// The value of vm.zone_stats.
+std::string zone_stats_stream(Vm& vm);
+void uma_sysctl_init(Vm& vm);
 
 // --- the per-CPU layer and the zone (uma_core.cpp)
 // Inside a section on the current CPU, with an empty alloc bucket. True: try again.

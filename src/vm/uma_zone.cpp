@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Zones: making, destroying and counting them; the zones that UMA itself needs.
+// Zones: making and destroying them; the zones that UMA itself needs.
 //
-// Counterpart:  sys/vm/uma_core.c (zone_ctor, keg_ctor, uma_startup1, uma_zone_sumstat)
+// Counterpart:  sys/vm/uma_core.c (zone_ctor, keg_ctor, uma_startup1)
 // Locking:      zones_mutex for the lists and for new per-CPU caches
 // Differs:      zones and kegs are host objects, so "UMA Kegs" and "UMA Zones" do not exist
 #include <algorithm>
@@ -77,6 +77,10 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
   uma_zone* out = zone.get();
   uma_timer_sync(vm);  // the time before it is not its own
   const std::lock_guard lock(vm.zones_mutex);
+  // One more than the largest of the same name, as such zones may go in any order.
+  for (const auto& other : vm.zones)
+    if (other->listed && other->uz_name == name)
+      out->uz_namecnt = std::max(out->uz_namecnt, other->uz_namecnt + 1);
   // Only to be printed: %p of a zone.
   vm.addresses.add({AddressMap::kZones + vm.zones_made++ * kZoneStride,
                     reinterpret_cast<const std::byte*>(out), kZoneStride, false});
@@ -100,6 +104,7 @@ void zone_attach_cache(uma_zone& zone, int cpu, uma_cache* cache) {
 }
 
 void uma_startup(Vm& vm) {
+  uma_sysctl_init(vm);
   const bool inv = vm.config.invariants;
   vm.slab_zones[0] = zone_create(vm, "UMA Slabs 0", offpage_header_size(1, inv), UMA_ALIGN_PTR,
                                  UMA_ZFLAG_INTERNAL, 0);
@@ -125,37 +130,6 @@ uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
       return 0;
     };
   return zone;
-}
-
-std::vector<uma_zone*> zone_list(Vm& vm) {
-  uma_timer_sync(vm);
-  const std::lock_guard lock(vm.zones_mutex);
-  std::vector<uma_zone*> out;
-  for (const auto& zone : vm.zones)
-    if (zone->listed) out.push_back(zone.get());
-  return out;
-}
-
-ZoneCounters zone_counters(uma_zone& zone) {
-  Vm& vm = *zone.vm;
-  ZoneCounters out{};
-  const int cpus = vm.cpus.count();
-  out.cpu_items.resize(static_cast<std::size_t>(cpus));
-  for (int id = 0; id < cpus; ++id) {
-    uma_cache* cache = zone.cache_or_null(id);
-    if (cache == nullptr) continue;
-    vm.cpus.run_on_cpu(vm.cpus.cpu(id), [&] {
-      const auto held = static_cast<std::uint64_t>(cache->held());
-      out.allocs += cache->uc_allocs;
-      out.frees += cache->frees();
-      out.cached += held;
-      out.cpu_items[static_cast<std::size_t>(id)] = held;
-    });
-  }
-  out.allocs += zone.uz_allocs.load(std::memory_order_relaxed);
-  out.frees += zone.uz_frees.load(std::memory_order_relaxed);
-  out.fails = zone.uz_fails.load(std::memory_order_relaxed);
-  return out;
 }
 
 // The caches are emptied into the slabs and the slabs given back.

@@ -1,52 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Exit statuses and streams of the command (sim/README.md); its output is in tests/golden.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 
-#include "support/paths.hpp"
+#include "support/command.hpp"
 
 namespace {
 
-namespace fs = std::filesystem;
-
-struct Ran {
-  int status = 0;
-  std::string out, err;
-};
-
-class CommandLine : public ::testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = (fs::temp_directory_path() / "dtm_cli.XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  // `command` with `dtmalloc` on the PATH, in an empty folder.
-  Ran run(const std::string& command) {
-    std::ofstream(folder_ + "/script") << command;
-    const std::string line = "cd '" + folder_ + "' && mkdir -p work && cd work && PATH='" +
-                             fs::path(dtmalloc::support::command()).parent_path().string() +
-                             "':\"$PATH\" sh ../script >../out 2>../err </dev/null";
-    const int raw = std::system(line.c_str());
-    return {WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw), contents("out"),
-            contents("err")};
-  }
-  std::string contents(const std::string& name) {
-    std::ifstream in(folder_ + "/" + name, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
-
-  std::string folder_;
-};
+using dtmalloc::support::CommandLine;
+using dtmalloc::support::Ran;
 
 // REQ: CLI-01
 TEST_F(CommandLine, StatusSaysHowARunEnded) {

@@ -181,7 +181,8 @@ TEST(Malloc9, FirstAllocation) {
   const ZoneStats zone = m.zone("malloc-16");
   EXPECT_EQ(zone.keg_pages, 2u);
   EXPECT_EQ(zone.keg_free_items, 250u);
-  EXPECT_EQ(zone.cpu_items, (std::vector<std::uint64_t>{253}));
+  ASSERT_EQ(zone.cpus.size(), 1u);
+  EXPECT_EQ(zone.cpus[0].items, 253u);
   EXPECT_EQ(zone.used, 1u);
   EXPECT_EQ(zone.free, 503u);
   EXPECT_EQ(zone.requests, 1u);
@@ -218,7 +219,7 @@ TEST(Malloc9, SecondFillTakesAThirdSlab) {
   const ZoneStats zone = m.zone("malloc-16");
   EXPECT_EQ(zone.keg_pages, 3u);
   EXPECT_EQ(zone.keg_free_items, 252u - 4);
-  EXPECT_EQ(zone.cpu_items.at(0), 253u);
+  EXPECT_EQ(zone.cpus.at(0).items, 253u);
   EXPECT_EQ(zone.used, 255u);
 }
 

@@ -110,7 +110,7 @@ TEST(Uma9, BucketsGrowUnderContention) {
   auto fill = [&](int cpu) {
     m.kernel.cpus().bind(cpu);
     while (m.kernel.malloc(4096, &m.type, M_WAITOK) != nullptr &&
-           m.zone("malloc-4096").cpu_items.at(static_cast<std::size_t>(cpu)) != 0) {
+           m.zone("malloc-4096").cpus.at(static_cast<std::size_t>(cpu)).items != 0) {
     }
   };
   fill(0);

@@ -45,7 +45,7 @@ TEST(Uma9Reclaim, DrainEmptiesTheListAndTheSlabs) {
     uma_reclaim(m.kernel.vm(), UMA_RECLAIM_DRAIN);
     const ZoneStats zone = m.zone("malloc-16");
     EXPECT_EQ(zone.bucket_cache_items, 0u);
-    EXPECT_EQ(zone.cpu_items.at(0), 508u);
+    EXPECT_EQ(zone.cpus.at(0).items, 508u);
     EXPECT_LT(zone.keg_pages, before);
     EXPECT_EQ(zone.keg_free_slabs, 0u);
     EXPECT_EQ(m.kernel.uma_kmem_total(),

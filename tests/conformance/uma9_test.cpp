@@ -116,7 +116,7 @@ TEST(Uma9, FirstFillOfEveryClass) {
       EXPECT_EQ(zone.bucket_size, row.bucket_size) << row.size;
       EXPECT_EQ(zone.keg_pages / zone.ppera, row.slabs) << row.size;
       EXPECT_EQ(zone.keg_free_items, inv ? row.left_inv : row.left) << row.size;
-      EXPECT_EQ(zone.cpu_items.at(0), row.bucket_size - 1) << row.size;
+      EXPECT_EQ(zone.cpus.at(0).items, row.bucket_size - 1) << row.size;
       // The bucket that the CPU holds is an item of that zone.
       auto slab = [&](const void* item) {
         return reinterpret_cast<const uma_slab*>(m.kernel.vm().slab_word(item));
@@ -148,7 +148,7 @@ TEST(Uma9, FullBucketsGoToTheZone) {
   for (void* block : blocks) m.kernel.free(block, &m.type);
   const ZoneStats zone = m.zone("malloc-16");
   EXPECT_EQ(zone.used, 0u);
-  EXPECT_EQ(zone.cpu_items.at(0), 508u);     // two full buckets
+  EXPECT_EQ(zone.cpus.at(0).items, 508u);    // two full buckets
   EXPECT_EQ(zone.bucket_cache_items, 254u);  // one on the zone's list
   EXPECT_EQ(zone.free, 4u * 252);            // slabs stay
   EXPECT_EQ(m.kernel.malloc(16, &m.type, M_WAITOK), blocks.back());
@@ -166,7 +166,7 @@ TEST(Uma9, LargeClassesImportOneItem) {
   m.kernel.free(r, &m.type);
   const ZoneStats zone = m.zone("malloc-65536");
   EXPECT_EQ(zone.keg_pages, 48u);
-  EXPECT_EQ(zone.cpu_items.at(0), 3u);
+  EXPECT_EQ(zone.cpus.at(0).items, 3u);
   EXPECT_EQ(m.kernel.malloc(65536, &m.type, M_WAITOK), r);
 }
 
@@ -293,7 +293,7 @@ TEST(Uma9, BucketsAreDisabled_OnATinyMachine) {
   Machine m(small_config(1, 256 << 10));
   void* p = m.kernel.malloc(16, &m.type, M_NOWAIT);
   ASSERT_NE(p, nullptr);
-  EXPECT_EQ(m.zone("malloc-16").cpu_items.at(0), 0u);
+  EXPECT_EQ(m.zone("malloc-16").cpus.at(0).items, 0u);
   EXPECT_EQ(m.zone("malloc-16").keg_free_items, 251u);
   EXPECT_EQ(m.zone("256 Bucket").requests, 0u);
   m.kernel.free(p, &m.type);

@@ -175,7 +175,7 @@ TEST(Schedule, SameSeedGivesTheSameSchedule) {
           numbers.push_back(kernel.addresses().to_simulated(runner.block(name.text)));
         }
         for (const ZoneStats& zone : kernel.zones()) {
-          numbers.insert(numbers.end(), zone.cpu_items.begin(), zone.cpu_items.end());
+          for (const ZoneStats::Cpu& cpu : zone.cpus) numbers.push_back(cpu.items);
           numbers.push_back(zone.requests);
         }
         numbers.push_back(kernel.cpus().clock().now());

@@ -32,7 +32,7 @@ Everything everything(Replay& replay) {
   for (const ZoneStats& z : replay.kernel().zones()) {
     add({z.used, z.free, z.requests, z.fail, z.sleep, z.bucket_size, z.keg_pages, z.keg_free_items,
          z.keg_free_slabs, z.bucket_cache_items});
-    all.numbers.insert(all.numbers.end(), z.cpu_items.begin(), z.cpu_items.end());
+    for (const ZoneStats::Cpu& cpu : z.cpus) all.numbers.push_back(cpu.items);
   }
   add({replay.kernel().free_pages(), replay.kernel().uma_kmem_total(),
        replay.kernel().cpus().clock().now()});

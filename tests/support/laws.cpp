@@ -53,7 +53,7 @@ std::string law_of_kegs(const Kernel& kernel, const reference::FlatMalloc& model
   for (const ZoneStats& zone : kernel.zones()) {
     if (zone.ppera == 0) return "zone " + zone.name + " has slabs of no pages";
     std::uint64_t cached = zone.keg_free_items + zone.bucket_cache_items;
-    for (const std::uint64_t items : zone.cpu_items) cached += items;
+    for (const ZoneStats::Cpu& cpu : zone.cpus) cached += cpu.items;
     std::string wrong = differs("zone " + zone.name + ", items live and free", zone.used + cached,
                                 zone.keg_pages / zone.ppera * zone.ipers);
     if (wrong.empty()) wrong = differs("zone " + zone.name + ", FREE", zone.free, cached);

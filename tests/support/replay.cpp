@@ -236,7 +236,7 @@ std::string Replay::plausible_failure(int zindx, std::uint64_t size) {
       if (zone.name != "malloc-" + std::to_string(size)) continue;
       pages = zone.ppera;
       const auto cpu = static_cast<std::size_t>(curcpu->id);
-      const std::uint64_t own = cpu < zone.cpu_items.size() ? zone.cpu_items[cpu] : 0;
+      const std::uint64_t own = cpu < zone.cpus.size() ? zone.cpus[cpu].items : 0;
       if (own + zone.bucket_cache_items + zone.keg_free_items != 0) {
         return "a request with M_NOWAIT failed although its class has free items";
       }

@@ -26,6 +26,7 @@ struct SysctlNode {
   std::string description = {};             // as sysctl -d prints it
   std::function<std::string()> read = {};   // the value as text
   std::function<std::string()> bytes = {};  // an opaque node's value; such a node has no text
+  std::string format = {};                  // of an opaque node, as sysctl -o prints it
   std::function<int(std::string_view)> write = {};  // errno; none: read-only
   bool tunable = false;                             // may be set before boot
 };

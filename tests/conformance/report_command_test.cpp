@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What --report takes and where a report goes; the texts are in tests/golden/cases/reports.
+#include <gtest/gtest.h>
+
+#include "support/command.hpp"
+#include "support/memstat.hpp"
+
+namespace dtmalloc {
+namespace {
+
+using support::CommandLine;
+using support::Ran;
+
+class ReportCommand : public CommandLine {};
+
+// REQ: SYSCTL-16
+TEST_F(ReportCommand, SysctlPrintsNamesAndValues) {
+  EXPECT_EQ(run("printf '' | dtmalloc run - --report sysctl=vm.uma.malloc_16.keg.ipers").out,
+            "vm.uma.malloc_16.keg.ipers: 252\n");
+  EXPECT_EQ(run("printf '' | dtmalloc run - --report sysctl=vm.malloc").out,
+            "vm.malloc.zone_count: 15\n");
+  const Ran unknown = run("printf '' | dtmalloc run - --report sysctl=vm.uma.malloc_15.size");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_NE(unknown.err.find("did you mean vm.uma.malloc_16.size"), std::string::npos);
+}
+
+// REQ: STREAM-11
+TEST_F(ReportCommand, AStreamGoesToItsFile) {
+  const std::string load = "printf 'a = malloc 100 M_TEMP M_WAITOK' >w.wl; ";
+  const Ran ran =
+      run(load +
+          "dtmalloc run w.wl --report malloc-stats-stream=m,vmstat-m,zone-stats-stream=z --json");
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_TRUE(ran.out.starts_with("{\"__version\":\"2\"")) << ran.out;
+  const auto types = support::memstat_malloc(contents("work/m"));
+  ASSERT_FALSE(types.empty());
+  EXPECT_EQ(types[2].name, "temp");
+  EXPECT_EQ(types[2].bytes(), 128u);
+  EXPECT_FALSE(support::memstat_uma(contents("work/z")).empty());
+
+  // Also of a machine that has panicked, and never of a run that was refused.
+  EXPECT_EQ(run("printf 'a = malloc 100 M_TEMP M_WAITOK\nfree a+65536' >p.wl\n"
+                "dtmalloc run p.wl --report malloc-stats-stream=p")
+                .status,
+            3);
+  EXPECT_EQ(support::memstat_malloc(contents("work/p"))[2].bytes(), 128u);
+  EXPECT_EQ(run("rm *; printf 'free a' | dtmalloc run - --report malloc-stats-stream=m; ls").out,
+            "");
+}
+
+// REQ: STREAM-11
+TEST_F(ReportCommand, AStreamNeverReplacesAnInput) {
+  const Ran input = run("printf '' >w.wl; dtmalloc run w.wl --report zone-stats-stream=w.wl");
+  EXPECT_EQ(input.status, 1);
+  EXPECT_EQ(contents("work/w.wl"), "");
+  EXPECT_EQ(run("printf '' >w.wl; dtmalloc run w.wl -o x --report zone-stats-stream=x").status, 1);
+  EXPECT_EQ(run("printf '' >w.wl; dtmalloc run w.wl "
+                "--report zone-stats-stream=x,malloc-stats-stream=x; echo $?; ls")
+                .out,
+            "1\nw.wl\n");
+  EXPECT_EQ(run("printf '' | dtmalloc run - --report zone-stats-stream=no/such").status, 1);
+  EXPECT_EQ(run("printf '' | dtmalloc run - --report zone-stats-stream").status, 2);
+}
+
+}  // namespace
+}  // namespace dtmalloc
