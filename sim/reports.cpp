@@ -14,17 +14,18 @@ namespace {
 
 using report::take_snapshot;
 
+constexpr int kNoFormat = -2;
+
 // The format of a table: of the machine's release, of another's, or of the imported capture.
 std::optional<ReportError> read_format(Report& report, const ReportContext& context,
-                                       int KernelRelease::*format,
                                        int (*of_capture)(std::string_view),
                                        const std::string& captures) {
   const std::string name = "--report " + std::string(report.kind->name) + "=" + report.value;
   if (report.value.empty()) {
-    report.format = context.kernel.release().*format;
+    report.format = context.kernel.release().vmstat_format;
   } else if (report.value == "capture") {
     report.format = of_capture(context.workload.kernel.capture);
-    if (report.format < 0)
+    if (report.format == kNoFormat)
       return ReportError{
           name + ": the kernel line of the workload has no capture=" + captures, {}, kRefused};
   } else {
@@ -37,7 +38,7 @@ std::optional<ReportError> read_format(Report& report, const ReportContext& cont
       for (const int v : KernelRelease::versions()) known += std::to_string(v) + ", ";
       return ReportError{name + ": expected " + known + "or capture"};
     }
-    report.format = other->*format;
+    report.format = other->vmstat_format;
   }
   return std::nullopt;
 }
@@ -46,18 +47,55 @@ std::optional<ReportError> read_format(Report& report, const ReportContext& cont
 
 int vmstat_m_capture(std::string_view capture) {
   if (capture == "m3") return 1;
-  return capture == "m1" || capture == "m2" ? 0 : -1;
+  return capture == "m1" || capture == "m2" ? 0 : kNoFormat;
 }
 
 std::optional<ReportError> read_vmstat_m(Report& report, ReportContext& context) {
-  return read_format(report, context, &KernelRelease::vmstat_format, vmstat_m_capture,
-                     "m1, m2 or m3");
+  return read_format(report, context, vmstat_m_capture, "m1, m2 or m3");
 }
 
 std::string vmstat_m(const Report& report, Kernel& kernel, bool json) {
   const report::Snapshot snapshot = take_snapshot(kernel);
   return json ? report::print_vmstat_m_json(snapshot, report.format)
               : report::print_vmstat_m(snapshot, report.format);
+}
+
+int vmstat_z_capture(std::string_view capture) {
+  static constexpr std::array<std::pair<std::string_view, int>, 4> kFormats{
+      {{"z1", -1}, {"z2", 0}, {"z3", 1}, {"z16", 2}}};
+  for (const auto& [name, format] : kFormats)
+    if (capture == name) return format;
+  return kNoFormat;
+}
+
+std::optional<ReportError> read_vmstat_z(Report& report, ReportContext& context) {
+  return read_format(report, context, vmstat_z_capture, "z1, z2, z3 or z16");
+}
+
+std::string vmstat_z(const Report& report, Kernel& kernel, bool json) {
+  const report::Snapshot snapshot = take_snapshot(kernel);
+  return json ? report::print_vmstat_z_json(snapshot, report.format)
+              : report::print_vmstat_z(snapshot, report.format);
+}
+
+// --- ddb
+
+std::optional<ReportError> read_ddb(Report& report, ReportContext&) {
+  if (report.value.empty() || report.value == "i") return std::nullopt;
+  return ReportError{"--report " + std::string(report.kind->name) + "=" + report.value +
+                     ": expected i"};
+}
+
+std::string ddb_malloc(const Report& report, Kernel& kernel, bool) {
+  return report::print_ddb_malloc(take_snapshot(kernel), report.value == "i");
+}
+
+std::string ddb_uma(const Report& report, Kernel& kernel, bool) {
+  return report::print_ddb_uma(take_snapshot(kernel), report.value == "i");
+}
+
+std::string ddb_umacache(const Report&, Kernel& kernel, bool) {
+  return report::print_ddb_umacache(take_snapshot(kernel));
 }
 
 // --- sysctl
@@ -164,14 +202,17 @@ constexpr bool kValue = true, kJson = true;
 
 constexpr std::array kReports{
     ReportKind{"vmstat-m", "capture|RELEASE", !kValue, kJson, read_vmstat_m, vmstat_m},
+    ReportKind{"vmstat-z", "capture|RELEASE", !kValue, kJson, read_vmstat_z, vmstat_z},
+    ReportKind{"ddb-malloc", "i", !kValue, !kJson, read_ddb, ddb_malloc},
+    ReportKind{"ddb-uma", "i", !kValue, !kJson, read_ddb, ddb_uma},
+    ReportKind{"ddb-umacache", "", !kValue, !kJson, nullptr, ddb_umacache},
     ReportKind{"sysctl", "[-do] NAME", kValue, !kJson, read_sysctl, sysctl},
     ReportKind{"malloc-stats-stream", "FILE", kValue, kJson, open_stream, malloc_stats_stream},
     ReportKind{"zone-stats-stream", "FILE", kValue, kJson, open_stream, zone_stats_stream},
 };
 
 // Named by the design and not there yet.
-constexpr std::array<std::string_view, 7> kLater{"vmstat-z", "ddb-malloc", "ddb-uma", "leaks",
-                                                 "peaks",    "waste",      "series"};
+constexpr std::array<std::string_view, 4> kLater{"leaks", "peaks", "waste", "series"};
 
 const ReportKind* find_kind(std::string_view name) {
   for (const ReportKind& kind : kReports)

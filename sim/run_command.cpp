@@ -38,12 +38,6 @@ class Run {
       complain("--json formats reports: expected --report vmstat-m with it");
       return kUsage;
     }
-    std::vector<Report> reports;
-    int status = kOk;
-    if (!options_.output.empty()) inputs_.push_back(options_.output);
-    if (!read_reports(options_, sources.empty(), {workload_, kernel_, inputs_}, reports, status)) {
-      return status;
-    }
     if (sources.empty() && !options_.tracing.empty() &&
         !Tracing(kernel_, output_).set_options(options_)) {
       return kRefused;
@@ -55,6 +49,13 @@ class Run {
     if (auto booted = runner.boot(); !booted) {
       message(to_string(booted.error()));
       return kRefused;
+    }
+    // A sysctl may name a zone that the workload makes at boot.
+    std::vector<Report> reports;
+    int status = kOk;
+    if (!options_.output.empty()) inputs_.push_back(options_.output);
+    if (!read_reports(options_, sources.empty(), {workload_, kernel_, inputs_}, reports, status)) {
+      return status;
     }
     if (!sources.empty()) {
       tracing_.emplace(kernel_, output_);

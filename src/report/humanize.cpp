@@ -20,7 +20,7 @@ std::string humanize(std::uint64_t value, std::uint64_t divisor, bool decimal) {
   }
   if (scale == 0) return std::to_string(value);
   std::string out;
-  const bool tenths = quotient < 9 || (quotient == 9 && remainder < divisor * 95 / 100);
+  const bool tenths = quotient < 9 || (quotient == 9 && remainder < (divisor * 95 + 99) / 100);
   if (decimal && tenths) {
     const std::uint64_t tenth = (remainder * 10 + divisor / 2) / divisor;
     out = std::to_string(quotient + tenth / 10) + '.' + std::to_string(tenth % 10);

@@ -15,8 +15,9 @@ Snapshot take_snapshot(const Kernel& kernel) {
     const TypeStats stats = kernel.type_stats(*type);
     snapshot.types.push_back({type->ks_shortdesc == nullptr ? "" : type->ks_shortdesc,
                               stats.memalloced, stats.memfreed, stats.numallocs, stats.numfrees,
-                              stats.size_mask});
+                              stats.size_mask, type->ks_mti.mti_zone});
   }
+  snapshot.zones = kernel.zones();
   return snapshot;
 }
 

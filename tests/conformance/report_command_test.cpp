@@ -63,5 +63,35 @@ TEST_F(ReportCommand, AStreamNeverReplacesAnInput) {
   EXPECT_EQ(run("printf '' | dtmalloc run - --report zone-stats-stream").status, 2);
 }
 
+// REQ: VMSTATZ-09
+TEST_F(ReportCommand, VmstatZPrintsInTheFormatOfARelease) {
+  auto head = [&](const std::string& options) {
+    return run("printf 'kernel capture=z2' >w.wl; dtmalloc run w.wl " + options + " | head -1").out;
+  };
+  const std::string z16 =
+      "ITEM                   SIZE   LIMIT     USED     FREE      REQ FAIL SLEEP XDOM\n";
+  const std::string z3 =
+      "ITEM                   SIZE  LIMIT     USED     FREE      REQ     FAILSLEEP XDOMAIN\n";
+  const std::string z2 =
+      "ITEM                   SIZE  LIMIT     USED     FREE      REQ FAIL SLEEP\n";
+  EXPECT_EQ(head("--report vmstat-z"), z16);
+  EXPECT_EQ(head("--release 14 --report vmstat-z"), z3);
+  EXPECT_EQ(head("--release 12 --report vmstat-z"), z2);
+  EXPECT_EQ(head("--report vmstat-z=14"), z3);
+  EXPECT_EQ(head("--report vmstat-z=8"), z2);
+  EXPECT_EQ(head("--release 14 --report vmstat-z=16"), z16);
+  EXPECT_EQ(head("--report vmstat-z=capture"), z2);
+}
+
+// REQ: CLI-03
+TEST_F(ReportCommand, ReportsStandInTheOrderGiven) {
+  const Ran ran = run(
+      "printf 'a = malloc 1 M_TEMP M_WAITOK' >w.wl; dtmalloc run w.wl -q "
+      "-n 'END{printf(\"d\\n\")}' --report sysctl=vm.malloc,vmstat-m=14 --report sysctl=vm.malloc");
+  EXPECT_EQ(ran.out,
+            "d\n\nvm.malloc.zone_count: 15\n         Type InUse MemUse Requests  Size(s)\n"
+            "         temp     1     1K        2  16,64\nvm.malloc.zone_count: 15\n");
+}
+
 }  // namespace
 }  // namespace dtmalloc

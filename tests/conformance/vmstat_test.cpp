@@ -84,6 +84,20 @@ expect null(y)
   EXPECT_EQ(table.find("               b "), std::string::npos) << table;
 }
 
+// REQ: VMSTAT-08
+TEST(Vmstat, OnlyClassesAreSizes) {
+  const auto kernel = run(R"(kernel cpus=1 mem=1G
+type M_A "a"
+x = malloc 70000 M_A M_WAITOK
+y = contigmalloc 5000 M_A M_WAITOK
+z = malloc_exec 100 M_A M_WAITOK
+)");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(report::print_vmstat_m(report::take_snapshot(*kernel), 1),
+            "         Type InUse MemUse Requests  Size(s)\n"
+            "            a     3    84K        3  \n");
+}
+
 // REQ: VMSTAT-06
 TEST(Vmstat, RowsStandInOrderOfRegistration) {
   const auto kernel = run(R"(type M_Z "z"

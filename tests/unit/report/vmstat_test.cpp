@@ -17,7 +17,12 @@ TEST(Humanize, RoundsAsLibxo) {
                         {999, "999", "999"},
                         {1000, "1.0k", "1000"},
                         {1234, "1.2k", "1.2K"},
+                        {9949, "9.9k", "9.7K"},
+                        {9950, "10k", "9.7K"},
                         {9951, "10k", "9.7K"},
+                        {10188, "10k", "9.9K"},  // 972 of 1024 is less than 95 %
+                        {10189, "10k", "10K"},
+                        {999500, "1000k", "976K"},
                         {69632, "70k", "68K"},
                         {1048575, "1.0M", "1024K"}};
   for (const Case& c : cases) {
@@ -69,6 +74,7 @@ TEST(Vmstat, PrintsJsonAsLibxo) {
             "\n");
 }
 
+// REQ: VMSTAT-01, VMSTAT-04
 TEST(Vmstat, NegativeTotalsPrintAsTheToolDoes) {
   Snapshot s = sample();
   s.types = {{"a", 0, 384, 1, 4, 1}};
@@ -76,6 +82,18 @@ TEST(Vmstat, NegativeTotalsPrintAsTheToolDoes) {
             "            Type  Use Memory Req Size(s)\n"
             "               a 0.0E  0.0E    1 16\n");
   EXPECT_NE(print_vmstat_m_json(s, 2).find("\"in-use\":18446744073709551613"), std::string::npos);
+}
+
+// REQ: VMSTAT-07
+TEST(Vmstat, NothingIsCut) {
+  Snapshot s = sample();
+  s.types = {{"a name of thirty-one characters", 123456789012, 0, 12345678, 0, 1}};
+  EXPECT_EQ(print_vmstat_m(s, 2),
+            "            Type  Use Memory Req Size(s)\n"
+            "a name of thirty-one characters  12M  115G  12M 16\n");
+  EXPECT_EQ(print_vmstat_m(s, 1),
+            "         Type InUse MemUse Requests  Size(s)\n"
+            "a name of thirty-one characters 12345678 120563271K 12345678  16\n");
 }
 
 TEST(Json, EscapesNames) {
