@@ -13,18 +13,13 @@ TEST(Humanize, RoundsAsLibxo) {
     std::uint64_t value;
     const char *thousand, *binary;
   };
-  const Case cases[] = {{0, "0", "0"},
-                        {999, "999", "999"},
-                        {1000, "1.0k", "1000"},
-                        {1234, "1.2k", "1.2K"},
-                        {9949, "9.9k", "9.7K"},
-                        {9950, "10k", "9.7K"},
-                        {9951, "10k", "9.7K"},
-                        {10188, "10k", "9.9K"},  // 972 of 1024 is less than 95 %
-                        {10189, "10k", "10K"},
-                        {999500, "1000k", "976K"},
-                        {69632, "70k", "68K"},
-                        {1048575, "1.0M", "1024K"}};
+  const Case cases[] = {
+      {0, "0", "0"},          {999, "999", "999"},
+      {1000, "1.0k", "1000"}, {1234, "1.2k", "1.2K"},
+      {9949, "9.9k", "9.7K"}, {9950, "10k", "9.7K"},
+      {9951, "10k", "9.7K"},  {10188, "10k", "9.9K"},  // 972 of 1024 is less than 95 %
+      {10189, "10k", "10K"},  {999500, "1000k", "976K"},
+      {69632, "70k", "68K"},  {1048575, "1.0M", "1024K"}};
   for (const Case& c : cases) {
     EXPECT_EQ(humanize(c.value, 1000, true), c.thousand) << c.value;
     EXPECT_EQ(humanize(c.value, 1024, true), c.binary) << c.value;

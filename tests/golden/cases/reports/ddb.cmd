@@ -12,11 +12,12 @@ d = malloc 128 M_T M_WAITOK
 free d M_MINUS
 W
 for release in 16 14; do
-  dtmalloc run w.wl --release $release --report ddb-malloc,ddb-uma,ddb-malloc=i,ddb-uma=i,ddb-umacache
+  dtmalloc run w.wl --release $release --report ddb-malloc,ddb-uma,ddb-malloc=i,ddb-uma=i,ddb-umacache |
+    grep -E 'Type|Zone|temp|minus|[ "]t[ "]|malloc-(16|128|65536)\>'
 done
 echo '--- after a panic'
-echo 'free a+65536' >>w.wl
-dtmalloc run w.wl --report ddb-malloc,vmstat-z=8
+echo 'free a+64M' >>w.wl
+dtmalloc run w.wl --report vmstat-m=14,ddb-malloc,sysctl=vm.uma.malloc_16.stats
 echo "status $?" >&2
 dtmalloc run w.wl --report ddb-malloc --json
 echo "status $?" >&2
