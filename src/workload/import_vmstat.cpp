@@ -330,8 +330,15 @@ Result<ImportResult> import_vmstat_m(std::string_view text, const std::string& f
                                      const ImportOptions& options) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool json = first != text.npos && text[first] == '{';
-  return Importer(json ? read_vmstat_json(text, file) : read_vmstat_m(text, file), file, options)
-      .all();
+  VmstatTable table = json ? read_vmstat_json(text, file) : read_vmstat_m(text, file);
+  const bool none = table.rows.empty() && !table.humanized;
+  auto result = Importer(std::move(table), file, options).all();
+  if (!result && none && !read_vmstat_z(text, file).rows.empty()) {
+    Diagnostic d = result.error();
+    d.expected = "types; these are rows of vmstat -z: import vmstat-z";
+    return d;
+  }
+  return result;
 }
 
 }  // namespace dtmalloc::workload

@@ -412,7 +412,15 @@ ZoneTable read_any(std::string_view text, const std::string& file) {
 
 Result<ImportResult> import_vmstat_z(std::string_view text, const std::string& file,
                                      const ImportOptions& options) {
-  return Importer(read_any(text, file), file, options).all();
+  ZoneTable table = read_any(text, file);
+  const bool none = table.rows.empty();
+  auto result = Importer(std::move(table), file, options).all();
+  if (!result && none && !read_vmstat_m(text, file).rows.empty()) {
+    Diagnostic d = result.error();
+    d.expected = "zones; these are rows of vmstat -m: import vmstat-m";
+    return d;
+  }
+  return result;
 }
 
 }  // namespace dtmalloc::workload
