@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Looking up sysctl names.
+#include <dtmalloc/sys/error.hpp>
 #include <dtmalloc/sys/sysctl.hpp>
 
 namespace dtmalloc {
@@ -13,7 +14,11 @@ bool within(std::string_view name, std::string_view top) {
 
 }  // namespace
 
-void SysctlTree::add(SysctlNode node) { entries_.push_back({std::move(node), {}}); }
+void SysctlTree::add(SysctlNode node) {
+  for (const Entry& entry : entries_)
+    DTM_CHECK(entry.subtree || entry.node.name != node.name, "two sysctl nodes of one name");
+  entries_.push_back({std::move(node), {}});
+}
 
 void SysctlTree::add_subtree(std::string prefix, std::function<std::vector<SysctlNode>()> nodes) {
   entries_.push_back({{.name = std::move(prefix)}, std::move(nodes)});

@@ -19,7 +19,7 @@ std::string agrees(const Workload& workload) {
   return problem.empty() ? replay.compare_all() : problem;
 }
 
-// REQ: LAW-1 LAW-2 LAW-3
+// REQ: LAW-1 LAW-2 LAW-3 LAW-10
 TEST(UmaVsModel, Agrees_WhenAllKindsOfOperationsMix) { check_law(400, mixed_profile, agrees); }
 
 TEST(UmaVsModel, Agrees_WhenFewClassesHaveManyBlocks) { check_law(300, small_profile, agrees); }

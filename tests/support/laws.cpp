@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "support/memstat.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc::support {
@@ -76,6 +77,33 @@ std::string law_of_pages(const Kernel& kernel, const reference::FlatMalloc& mode
               kernel.free_pages() + keg_pages + (large + contig) / kPageSize, kernel.total_pages());
   if (wrong.empty()) {
     wrong = differs("uma_kmem_total", kernel.uma_kmem_total(), keg_pages * kPageSize + large);
+  }
+  return wrong;
+}
+
+std::string law_of_streams(Kernel& kernel) {
+  const std::vector<MemstatType> types =
+      memstat_malloc(kernel.sysctl().find("kern.malloc_stats")->bytes());
+  const std::vector<malloc_type*> known = kernel.types();
+  std::string wrong = differs("types in the stream", types.size(), known.size());
+  for (std::size_t i = 0; i < types.size() && wrong.empty(); ++i) {
+    const TypeStats stats = kernel.type_stats(*known[i]);
+    const std::string name = "stream, type " + types[i].name + ", ";
+    wrong = differs(name + "bytes", types[i].bytes(), stats.memalloced - stats.memfreed);
+    if (wrong.empty())
+      wrong = differs(name + "count", types[i].count(), stats.numallocs - stats.numfrees);
+    if (wrong.empty()) wrong = differs(name + "sizes", types[i].sizemask, stats.size_mask);
+  }
+  const std::vector<MemstatZone> zones =
+      memstat_uma(kernel.sysctl().find("vm.zone_stats")->bytes());
+  const std::vector<ZoneStats> rows = kernel.zones();
+  if (wrong.empty()) wrong = differs("zones in the stream", zones.size(), rows.size());
+  for (std::size_t i = 0; i < zones.size() && wrong.empty(); ++i) {
+    const std::string name = "stream, zone " + zones[i].name + ", ";
+    wrong = differs(name + "USED", zones[i].count(), rows[i].used);
+    if (wrong.empty()) wrong = differs(name + "FREE", zones[i].free(), rows[i].free);
+    if (wrong.empty()) wrong = differs(name + "REQ", zones[i].numallocs, rows[i].requests);
+    if (wrong.empty()) wrong = differs(name + "XDOM", zones[i].xdomain, rows[i].xdomain);
   }
   return wrong;
 }

@@ -19,6 +19,8 @@ std::string law_of_kegs(const Kernel& kernel, const reference::FlatMalloc& model
 // Of the machine: pages that are free, in kegs and in large blocks are all pages; uma_kmem_total
 // counts kegs and large blocks.
 std::string law_of_pages(const Kernel& kernel, const reference::FlatMalloc& model);
+// What libmemstat(3) reads from the streams are the rows of types and zones.
+std::string law_of_streams(Kernel& kernel);
 // Every walker over the live structures.
 std::string law_of_structures(Kernel& kernel);
 

@@ -320,6 +320,7 @@ std::string Replay::compare_all() {
   std::string problem = law_of_types(*kernel_, types_, model_);
   if (problem.empty()) problem = law_of_kegs(*kernel_, model_);
   if (problem.empty()) problem = law_of_pages(*kernel_, model_);
+  if (problem.empty()) problem = law_of_streams(*kernel_);
   if (problem.empty()) problem = law_of_structures(*kernel_);
   return problem;
 }

@@ -28,6 +28,11 @@ TEST(Sysctl, FindsExactNamesOnly) {
   EXPECT_FALSE(tree.find("vm").has_value());
 }
 
+TEST(SysctlDeathTest, ANameIsTakenOnce) {
+  SysctlTree tree = some_tree();
+  EXPECT_DEATH(tree.add({.name = "vm.kmem_zmax"}), "two sysctl nodes of one name");
+}
+
 TEST(Sysctl, ListsWhatLiesBelowAName) {
   const SysctlTree tree = some_tree();
   auto names = [&](std::string_view top) {
