@@ -5,6 +5,7 @@
 #include <dtmalloc/report/report.hpp>
 
 #include "support/kernel_fixture.hpp"
+#include "support/memstat.hpp"
 
 namespace dtmalloc {
 namespace {
@@ -80,6 +81,45 @@ TEST(ZoneReport, UmasOwnZonesHaveCountersOnly) {
   EXPECT_EQ(slabs.free, slabs.keg_free_items);
   EXPECT_EQ(line_of(report::print_ddb_uma(report::take_snapshot(m.kernel), true), "\"UMA Slabs 0"),
             "\"UMA Slabs 0\",80,2,48,2,0,0,4000,0");
+}
+
+KernelConfig two_domains() {
+  KernelConfig config = small_config(2);
+  config.domains = 2;
+  return config;
+}
+
+// REQ: DDB-08, STREAM-09, SYSCTL-02, SYSCTL-04
+TEST(ZoneReport, CrossBucketsCountAsFreeAndAsForeign) {
+  Machine m(two_domains());
+  m.kernel.cpus().bind(0);
+  void* blocks[10];
+  for (void*& block : blocks) block = m.kernel.malloc(16, &m.type, M_WAITOK);
+  m.kernel.cpus().move_to(1);
+  for (void* block : blocks) m.kernel.free(block, &m.type);
+
+  const ZoneStats zone = m.zone("malloc-16");
+  ASSERT_EQ(zone.cpus.size(), 2u);
+  EXPECT_EQ(zone.cpus[0].items, 244u);
+  EXPECT_EQ(zone.cpus[0].cross, 0u);
+  EXPECT_EQ(zone.cpus[1].items, 10u);
+  EXPECT_EQ(zone.cpus[1].cross, 10u);
+  EXPECT_EQ(zone.xdomain, 0u);  // counts what was flushed
+  EXPECT_EQ(zone.free, 504u);
+  EXPECT_EQ(line_of(report::print_ddb_uma(report::take_snapshot(m.kernel), true), "\"malloc-16"),
+            "\"malloc-16\",16,0,504,10,0,254,8064,10");
+  for (const support::MemstatZone& row :
+       support::memstat_uma(m.kernel.sysctl().find("vm.zone_stats")->bytes())) {
+    if (row.name == "malloc-16") {
+      EXPECT_EQ(row.cachefree, 254u);
+    }
+  }
+  const std::string top = "vm.uma.malloc_16.";
+  EXPECT_EQ(m.kernel.sysctl().find(top + "keg.domain.0.pages")->read(), "2");
+  EXPECT_EQ(m.kernel.sysctl().find(top + "keg.domain.1.pages")->read(), "0");
+  EXPECT_EQ(m.kernel.sysctl().find(top + "domain.0.imax")->read(), "254");
+  EXPECT_EQ(m.kernel.sysctl().find(top + "domain.1.imax")->read(), "0");
+  EXPECT_FALSE(m.kernel.sysctl().find(top + "domain.2.imax"));
 }
 
 }  // namespace
