@@ -42,7 +42,7 @@ struct RunOptions {
   std::vector<std::string> tracing;  // -x, -q, -Z, ...: name[=value]
   MachineOptions machine;
   std::vector<std::string> reports;
-  bool json = false;
+  std::string libxo;  // "json" or "xml"; empty: text
   bool strict = false;
   std::string output;  // empty: standard output
 };

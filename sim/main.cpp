@@ -68,7 +68,9 @@ struct RunParser {
     app.add_option("--report", options.reports, "reports after the run: " + report_names())
         ->type_name("LIST")
         ->allow_extra_args(false);
-    app.add_flag("--json,--libxo", options.json, "reports as JSON");
+    app.add_flag("--json{json},--libxo{json},--xml{xml}", options.libxo,
+                 "reports as libxo prints them: JSON, or --libxo=xml")
+        ->check(CLI::IsMember({"json", "xml"}));
     app.add_flag("--strict", options.strict, "leaks, drops and errors end with status 5");
     app.add_option("-o", options.output, "write results to a file")->type_name("FILE");
     add_machine_options(app, options.machine);

@@ -225,12 +225,14 @@ std::optional<ReportError> unknown_report(const std::string& name) {
     return ReportError{"the report " + name + " is not modelled yet"};
   std::vector<std::string> names;
   for (const ReportKind& kind : kReports) names.emplace_back(kind.name);
-  return ReportError{"unknown report '" + name + "'", nearest_names(name, names)};
+  const std::vector<std::string> near = nearest_names(name, names);
+  return ReportError{
+      "unknown report '" + name + "'" + (near.empty() ? ", expected " + report_names() : ""), near};
 }
 
 // One item of a list.
-std::optional<ReportError> read_report(const std::string& item, bool json, ReportContext& context,
-                                       std::vector<Report>& reports) {
+std::optional<ReportError> read_report(const std::string& item, const std::string& libxo,
+                                       ReportContext& context, std::vector<Report>& reports) {
   const std::size_t equals = item.find('=');
   const std::string name = item.substr(0, equals);
   if (name.empty()) return ReportError{"an empty name in the list of --report"};
@@ -242,18 +244,19 @@ std::optional<ReportError> read_report(const std::string& item, bool json, Repor
   Report report{kind, given ? item.substr(equals + 1) : std::string()};
   if (report.value.empty() && (given || kind->needs_value))
     return ReportError{"--report " + item + ": expected " + name + "=" + std::string(kind->value)};
-  if (json && !kind->json) return ReportError{"--json: the report " + name + " has no JSON form"};
+  if (!libxo.empty() && !kind->json)
+    return ReportError{"--" + libxo + ": the report " + name + " has no such form"};
   if (kind->read != nullptr)
     if (auto error = kind->read(report, context)) return error;
   reports.push_back(std::move(report));
   return std::nullopt;
 }
 
-std::optional<ReportError> read_list(const std::string& list, bool json, ReportContext& context,
-                                     std::vector<Report>& reports) {
+std::optional<ReportError> read_list(const std::string& list, const std::string& libxo,
+                                     ReportContext& context, std::vector<Report>& reports) {
   for (std::size_t from = 0; from <= list.size();) {
     const std::size_t comma = std::min(list.find(',', from), list.size());
-    if (auto error = read_report(list.substr(from, comma - from), json, context, reports))
+    if (auto error = read_report(list.substr(from, comma - from), libxo, context, reports))
       return error;
     from = comma + 1;
   }
@@ -267,7 +270,7 @@ bool read_reports(const RunOptions& options, bool by_default, ReportContext cont
   std::vector<std::string> lists = options.reports;
   if (lists.empty() && by_default) lists.emplace_back("vmstat-m");
   for (const std::string& list : lists) {
-    const auto error = read_list(list, options.json, context, reports);
+    const auto error = read_list(list, options.libxo, context, reports);
     if (!error) continue;
     std::string message = error->message;
     for (std::size_t i = 0; i < error->near.size(); ++i)
@@ -280,10 +283,10 @@ bool read_reports(const RunOptions& options, bool by_default, ReportContext cont
   return true;
 }
 
-bool print_report(const Report& report, Kernel& kernel, bool json, Output& output) {
-  const std::string text = report.kind->print(report, kernel, json);
+bool print_report(const Report& report, Kernel& kernel, std::string_view libxo, Output& output) {
+  const std::string text = report.kind->print(report, kernel, !libxo.empty());
   if (report.file == nullptr) {
-    output.write(text);
+    output.write(libxo == "xml" ? report::xml_of_json(text) : text);
     return true;
   }
   report.file->write(text);

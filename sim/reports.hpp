@@ -37,7 +37,7 @@ struct ReportKind {
   std::string_view name;
   std::string_view value;  // what may follow '=', as the help has it; empty: nothing
   bool needs_value;
-  bool json;  // has a form for --json, or is none of its business
+  bool json;  // has a form for --json and --xml, or is none of their business
   // Judges report.value and keeps what it means; null: any value will do.
   std::optional<ReportError> (*read)(Report& report, ReportContext& context);
   std::string (*print)(const Report& report, Kernel& kernel, bool json);
@@ -54,8 +54,9 @@ struct Report {
 // message was printed, and `status` is the exit status.
 bool read_reports(const RunOptions& options, bool by_default, ReportContext context,
                   std::vector<Report>& reports, int& status);
-// Prints a report to its file or to `output`. False: a message was printed.
-bool print_report(const Report& report, Kernel& kernel, bool json, Output& output);
+// Prints a report to its file or, in the style of libxo if one is named, to `output`. False: a
+// message was printed.
+bool print_report(const Report& report, Kernel& kernel, std::string_view libxo, Output& output);
 // The names with their values, for the help.
 std::string report_names();
 

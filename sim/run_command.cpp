@@ -34,8 +34,8 @@ class Run {
   }
 
   int all(const std::vector<dtrace::ProgramSource>& sources) {
-    if (options_.json && options_.reports.empty() && !sources.empty()) {
-      complain("--json formats reports: expected --report vmstat-m with it");
+    if (!options_.libxo.empty() && options_.reports.empty() && !sources.empty()) {
+      complain("--" + options_.libxo + " formats reports: expected --report vmstat-m with it");
       return kUsage;
     }
     if (sources.empty() && !options_.tracing.empty() &&
@@ -73,7 +73,7 @@ class Run {
     }
     stop_tracing();
     for (const Report& report : reports) {
-      if (!print_report(report, kernel_, options_.json, output_)) return kRefused;
+      if (!print_report(report, kernel_, options_.libxo, output_)) return kRefused;
     }
     return exit_status(outcome);
   }

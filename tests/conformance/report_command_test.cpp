@@ -83,6 +83,25 @@ TEST_F(ReportCommand, VmstatZPrintsInTheFormatOfARelease) {
   EXPECT_EQ(head("--report vmstat-z=capture"), z2);
 }
 
+// REQ: VMSTAT-09
+TEST_F(ReportCommand, LibxoHasTwoStyles) {
+  const std::string load = "printf 'a = malloc 1 M_TEMP M_WAITOK' | dtmalloc run - ";
+  const std::string json = run(load + "--json").out;
+  EXPECT_TRUE(json.starts_with("{\"__version\":\"2\",\"vmstat\"")) << json;
+  EXPECT_EQ(run(load + "--libxo --report vmstat-m").out, json);
+  EXPECT_EQ(run(load + "--libxo=json").out, json);
+  const std::string xml = run(load + "--libxo=xml").out;
+  EXPECT_EQ(xml,
+            "<vmstat version=\"2\"><malloc-statistics><memory><type>temp</type><in-use>1</in-use>"
+            "<memory-use>16</memory-use><requests>1</requests><size>16</size></memory>"
+            "</malloc-statistics></vmstat>\n");
+  EXPECT_EQ(run(load + "--xml").out, xml);
+  EXPECT_EQ(run(load + "--libxo=html").status, 2);
+  EXPECT_EQ(run(load + "--report vmstat-z --xml").out.substr(0, 60),
+            "<vmstat version=\"2\"><memory-zone-statistics><zone><name>UMA ");
+  EXPECT_EQ(run(load + "--report ddb-uma --xml").status, 2);
+}
+
 // REQ: CLI-03
 TEST_F(ReportCommand, ReportsStandInTheOrderGiven) {
   const Ran ran = run(

@@ -73,6 +73,8 @@ std::string print_ddb_multizone(const Snapshot& snapshot, const malloc_type& typ
 // libxo's {h:} with hn-decimal: 1234 -> "1.2k" (divisor 1000), 69632 -> "68K" (1024). Without
 // `decimal` whole numbers only.
 std::string humanize(std::uint64_t value, std::uint64_t divisor, bool decimal);
+// A document of the functions above as libxo's XML.
+std::string xml_of_json(std::string_view json);
 // A JSON string with its quotes; control bytes, quotes and malformed UTF-8 are escaped.
 std::string json_string(std::string_view text);
 

@@ -91,6 +91,23 @@ TEST(Vmstat, NothingIsCut) {
             "a name of thirty-one characters 12345678 120563271K 12345678  16\n");
 }
 
+// REQ: VMSTAT-09
+TEST(Vmstat, PrintsXmlAsLibxo) {
+  Snapshot s = sample();
+  s.types[0].name = "a<b> & \"c\"";
+  s.types.resize(1);
+  EXPECT_EQ(
+      xml_of_json(print_vmstat_m_json(s, 2)),
+      "<vmstat version=\"2\"><malloc-statistics><memory><type>a&lt;b&gt; &amp; \"c\"</type>"
+      "<in-use>12</in-use><memory-use>1434</memory-use><requests>36</requests>"
+      "<size>16</size><size>32</size><size>64</size></memory></malloc-statistics></vmstat>\n");
+  s.types.clear();
+  EXPECT_EQ(xml_of_json(print_vmstat_m_json(s, 1)),
+            "<vmstat version=\"1\"><malloc-statistics></malloc-statistics></vmstat>\n");
+  EXPECT_EQ(xml_of_json(print_vmstat_z_json(s, 2)),
+            "<vmstat version=\"2\"><memory-zone-statistics></memory-zone-statistics></vmstat>\n");
+}
+
 TEST(Json, EscapesNames) {
   EXPECT_EQ(json_string("a\"b\\c\n\x01"), "\"a\\\"b\\\\c\\n\\u0001\"");
   EXPECT_EQ(json_string("\xc3\xa9"), "\"\xc3\xa9\"");
