@@ -165,7 +165,7 @@ std::string sysctl(const Report& report, Kernel& kernel, bool) {
     if (request.describe) {
       out += node.name + ": " + node.description + "\n";
     } else if (!node.bytes) {
-      out += node.name + ": " + node.read() + "\n";
+      out += node.name + ": " + (node.read ? node.read() : std::string()) + "\n";
     } else if (request.opaque) {
       out += node.name + ": " + dump(node) + "\n";
     } else if (node.name == request.name) {  // sysctl(8) says nothing at all

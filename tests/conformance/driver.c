@@ -4,6 +4,11 @@
 #include <sys/param.h>
 #include <sys/systm.h>
 
+/* The structs of kern.malloc_stats come with the header, as in the kernel. */
+_Static_assert(sizeof(struct malloc_type_stream_header) == 16 &&
+                   sizeof(struct malloc_type_header) == MALLOC_MAX_NAME,
+               "stream");
+
 static MALLOC_DEFINE(M_DRIVER, "driver", "a long description, which no kernel keeps");
 
 struct malloc_type* driver_type(void);

@@ -27,6 +27,7 @@
 #error "kernel C only; C++ includes <dtmalloc/kernel.hpp>"
 #endif
 
+#include <dtmalloc/kern/malloc_stream.h>
 #include <dtmalloc/kern/malloc_type.h>
 #include <stddef.h>
 #include <stdint.h>
