@@ -5,28 +5,27 @@
 #include <dtmalloc/kernel.hpp>
 #include <string>
 
+#include "compat/machine.hpp"
 #include "sys/format.hpp"
 
-namespace {
+namespace dtmalloc {
 
-// The machine that kernel code of this thread runs on: an unbound thread gets a CPU of the default
-// kernel, as a malloc() of its own would.
-dtmalloc::Kernel& machine() {
-  if (dtmalloc::Kernel* kernel = dtmalloc::Kernel::current()) return *kernel;
-  dtmalloc::Kernel* kernel = dtmalloc::Kernel::default_kernel();
+Kernel& compat_machine() {
+  if (Kernel* kernel = Kernel::current()) return *kernel;
+  Kernel* kernel = Kernel::default_kernel();
   DTM_CHECK(kernel != nullptr, "kernel C runs but no Kernel has booted");
   kernel->cpus().bind_any();
   return *kernel;
 }
 
-}  // namespace
+}  // namespace dtmalloc
 
 extern "C" {
 
 [[noreturn]] void kern_panic(const char* fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  dtmalloc::Kernel& kernel = machine();
+  dtmalloc::Kernel& kernel = dtmalloc::compat_machine();
   const std::string text = dtmalloc::kernel_vformat(kernel.addresses(), fmt, args);
   va_end(args);
   kernel.cpus().panic(text);
@@ -35,17 +34,17 @@ extern "C" {
 int kern_printf(const char* fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  dtmalloc::Kernel& kernel = machine();
+  dtmalloc::Kernel& kernel = dtmalloc::compat_machine();
   const std::string text = dtmalloc::kernel_vformat(kernel.addresses(), fmt, args);
   va_end(args);
   kernel.cpus().console(text);
   return static_cast<int>(text.size());
 }
 
-int kern_invariants(void) { return machine().config().invariants ? 1 : 0; }
+int kern_invariants(void) { return dtmalloc::compat_machine().config().invariants ? 1 : 0; }
 
 void kern_critical_enter(void) {
-  machine();
+  dtmalloc::compat_machine();
   dtmalloc::critical_enter();
 }
 

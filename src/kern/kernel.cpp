@@ -169,10 +169,12 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
   smp.real_clock = config.real_clock;
   smp.mode = config.mode;
   cpus = std::make_unique<CpuSet>(smp, [this](int id) { return make_cpu(id); });
-  vm =
-      std::make_unique<Vm>(*cpus, addresses, sysctl,
-                           VmConfig{config.mem, config.invariants, config.domains, release.notrim});
+  vm = std::make_unique<Vm>(
+      *cpus, addresses, sysctl,
+      VmConfig{config.mem, config.invariants, config.domains, release.notrim, config.cpus});
   vm->describe_operation = [this](const OperationNote& note) {
+    if (note.zone != nullptr)
+      return std::string(note.name) + " " + note.zone->uz_name + " " + flag_names(note.flags);
     const auto* mtp = static_cast<const malloc_type*>(note.type);
     std::string name(self.symbol(*mtp));
     if (name.empty()) name = mtp->ks_shortdesc;
@@ -180,6 +182,7 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
            flag_names(note.flags);
   };
   uma_startup(*vm);
+  uma_knobs(*vm);
   for (std::size_t zindx = 0; zindx < classes.size(); ++zindx) {
     const std::size_t size = classes[zindx];
     // spec/malloc9.md 2.2: natural alignment up to a page for powers of two above 8

@@ -138,10 +138,12 @@ Vm::Vm(CpuSet& cpu_set, AddressMap& address_map, SysctlTree& sysctl_tree, const 
     domain.fit.emplace(area_pages, domain.first_page);
   }
   bucketdisable = page_count_min();
+  uma_kmem_limit = page_count * kPageBytes;
   addresses.add({AddressMap::kArena, arena, arena_pages * kPageBytes, true});
 }
 
 Vm::~Vm() {
+  lowmem_end(*this);
   uma_timer_end(*this);
   release();
 }
@@ -160,6 +162,18 @@ std::uint64_t Vm::free_pages() const {
   std::uint64_t sum = 0;
   for (int d = 0; d < config.domains; ++d) sum += domains[static_cast<std::size_t>(d)].free_count;
   return sum;
+}
+
+bool Vm::pages_low() const {
+  for (int d = 0; d < config.domains; ++d)
+    if (domains[static_cast<std::size_t>(d)].below_wakeup()) return true;
+  return false;
+}
+
+bool Vm::page_count_severe() const {
+  for (int d = 0; d < config.domains; ++d)
+    if (domains[static_cast<std::size_t>(d)].below_severe()) return true;
+  return false;
 }
 
 bool Vm::page_count_min() const {
@@ -202,6 +216,7 @@ std::uint64_t Vm::page_alloc(int domain, std::uint64_t pages, int flags) {
   while (true) {
     const std::uint64_t seen = page_frees(self);
     const std::uint64_t first = try_page_alloc(domain, pages, flags);
+    pages_changed(*this);
     if (first != kNoPage) {
       set_attributes(first, pages, flags);
       return first;
@@ -278,20 +293,23 @@ void Vm::page_free(std::uint64_t first, std::uint64_t pages) {
     wake = page_waiters.load() > 0 && domain.free_count.load() > domain.thresholds.free_min;
   }
   if (wake) cpus.wakeup(&page_waiters);
+  pages_changed(*this);
 }
 
 void Vm::page_wait(DomainMask set, std::uint64_t seen) {
-  std::string what = "allocation";
-  if (current_operation != nullptr && describe_operation)
-    what = describe_operation(*current_operation);
   page_waiters.fetch_add(1);
   struct Done {
     std::atomic<int>& waiters;
     ~Done() { waiters.fetch_sub(1, std::memory_order_relaxed); }
   } done{page_waiters};
+  const std::uint64_t offers = lowmem.offers.load();
+  pagedaemon_wakeup(*this);
+  uma_reclaim_wakeup(*this);
+  cpus.clock().run_due();
   // All sleepers share a channel: pages of another domain are no reason to ask again.
-  do {
-    cpus.sleep_on(&page_waiters, what, wait_reason(*this, set), [&] {
+  while (page_frees(set) == seen && lowmem.offers.load() == offers) {
+    cpus.sleep_on(&page_waiters, operation_text(*this), wait_reason(*this, set), [&] {
+      if (lowmem.offers.load() != offers) return true;
       if (page_frees(set) == seen) return false;
       for (DomainMask rest = set; rest != 0; rest &= rest - 1) {
         const VmDomain& domain = domains[static_cast<std::size_t>(std::countr_zero(rest))];
@@ -299,7 +317,13 @@ void Vm::page_wait(DomainMask set, std::uint64_t seen) {
       }
       return false;
     });
-  } while (page_frees(set) == seen);
+  }
+}
+
+std::string operation_text(Vm& vm) {
+  return current_operation != nullptr && vm.describe_operation
+             ? vm.describe_operation(*current_operation)
+             : "allocation";
 }
 
 void check_reserve_flags(Vm& vm, int flags) {
@@ -348,6 +372,7 @@ void* kmem_alloc_contig_domainset(Vm& vm, const domainset& ds, std::size_t size,
     if (first == Vm::kNoPage && !nowhere && (flags & m::NORECLAIM) == 0 &&
         reclaim_contig(vm, domain, pages, low, high))
       first = vm.page_alloc_contig(domain, pages, flags, low, high, alignment, boundary, &nowhere);
+    pages_changed(vm);
     if (first != Vm::kNoPage) break;
     if (nowhere) vm_domainset_iter_ignore(di, domain);
     if (vm_domainset_iter_policy(di, &domain) != 0) return nullptr;

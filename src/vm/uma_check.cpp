@@ -137,11 +137,25 @@ std::string check_zone_lists(uma_zone& zone) {
   return {};
 }
 
+// Items that a zone has taken from its source: live, with CPUs, in its lists.
+static std::uint64_t items_out(uma_zone& zone, std::string& text) {
+  const ZoneStats stats = zone_stats(zone);
+  const std::uint64_t live = stats.allocs - stats.frees;
+  std::uint64_t cached = stats.bucket_cache_items;
+  for (const ZoneStats::Cpu& cpu : stats.cpus) cached += cpu.items;
+  for (int id = 0; id < zone.vm->config.domains; ++id) {
+    const std::lock_guard lock(zone.uz_cross_lock);
+    if (const uma_bucket* cross = zone.domain(id).uzd_cross)
+      cached += static_cast<std::uint64_t>(cross->ub_cnt);
+  }
+  text += ", " + std::to_string(live) + " live and " + std::to_string(cached) + " cached by " +
+          zone.uz_name;
+  return live + cached;
+}
+
 std::string check_zone(uma_zone& zone) {
   Vm& vm = *zone.vm;
-  const ZoneStats stats = zone_stats(zone);
   if (std::string what = check_zone_lists(zone); !what.empty()) return what;
-  if (std::string what = check_keg(*zone.uz_keg); !what.empty()) return what;
   std::string what;
   for (int id = 0; id < vm.cpus.count() && what.empty(); ++id)
     if (uma_cache* cache = zone.cache_or_null(id)) {
@@ -149,20 +163,19 @@ std::string check_zone(uma_zone& zone) {
       vm.cpus.run_on_cpu(cpu, [&] { what = check_cache(zone, *cache, cpu.domain); });
     }
   if (!what.empty()) return what;
+  if (zone.uz_keg == nullptr || zone.uz_keg->zone != &zone) return {};
   uma_keg& keg = *zone.uz_keg;
+  if (what = check_keg(keg); !what.empty()) return what;
   std::uint64_t items = 0, rest = 0;
-  for (const ZoneStats::Cpu& cpu : stats.cpus) rest += cpu.items;
   for (int id = 0; id < vm.config.domains; ++id) {
     items += keg.domain(id).ud_pages / keg.uk_ppera * keg.uk_ipers;
-    rest += keg.domain(id).ud_free_items + static_cast<std::uint64_t>(zone.domain(id).uzd_nitems);
-    const std::lock_guard lock(zone.uz_cross_lock);
-    if (const uma_bucket* cross = zone.domain(id).uzd_cross)
-      rest += static_cast<std::uint64_t>(cross->ub_cnt);
+    rest += keg.domain(id).ud_free_items;
   }
-  const std::uint64_t live = stats.allocs - stats.frees;
-  if (items != live + rest)
-    return broken("UMA-1", zone.uz_name + ": " + std::to_string(items) + " items, " +
-                               std::to_string(live) + " live, " + std::to_string(rest) + " free");
+  std::string parts = std::to_string(rest) + " in slabs";
+  for (uma_zone* sharing : zone_list(vm))
+    if (sharing->uz_keg == &keg) rest += items_out(*sharing, parts);
+  if (items != rest)
+    return broken("UMA-1", zone.uz_name + ": " + std::to_string(items) + " items, " + parts);
   return {};
 }
 

@@ -20,6 +20,25 @@ namespace {
 
 constexpr std::uint64_t kContended = 250;  // ns; two operations at their default cost
 
+// Names an allocation from a zone for the report of a deadlock, unless it is part of another.
+class ZoneNote {
+ public:
+  ZoneNote(const uma_zone& zone, int flags)
+      : note_{"uma_zalloc", zone.uz_size, nullptr, flags, &zone},
+        outermost_(current_operation == nullptr) {
+    if (outermost_) current_operation = &note_;
+  }
+  ~ZoneNote() {
+    if (outermost_) current_operation = nullptr;
+  }
+  ZoneNote(const ZoneNote&) = delete;
+  ZoneNote& operator=(const ZoneNote&) = delete;
+
+ private:
+  OperationNote note_;
+  bool outermost_;
+};
+
 // Takes a zone-domain's lock. The place where contention is noticed, and uz_bucket_size grows.
 std::unique_lock<std::mutex> zone_domain_lock(uma_zone& zone, int domain_id) {
   uma_zone_domain& domain = zone.domain(domain_id);
@@ -94,18 +113,20 @@ uma_bucket* zone_take_bucket(uma_zone& zone, int domain_id) {
 
 // A new bucket, filled from the keg; or null.
 uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int domain, int flags) {
+  const ZoneNote note(zone, flags);
+  int wanted = zone.uz_bucket_size.load(std::memory_order_relaxed);
+  const bool limited = zone.limited();
+  if (limited) wanted = zone_alloc_limit(zone, wanted, m::NOWAIT);
+  if (wanted == 0) return nullptr;
   uma_bucket* bucket = bucket_alloc(zone, udata, flags);
-  if (bucket == nullptr) return nullptr;
-  const int wanted =
-      std::min<int>(zone.uz_bucket_size.load(std::memory_order_relaxed), bucket->ub_entries);
-  try {
-    bucket->ub_cnt =
-        static_cast<std::int16_t>(zone_import(zone, bucket->items(), wanted, domain, flags));
-  } catch (...) {  // a panic while asleep
-    bucket->ub_cnt = 0;
-    throw;
+  int count = 0;
+  if (bucket != nullptr) {
+    count =
+        zone_fetch(zone, bucket->items(), std::min<int>(wanted, bucket->ub_entries), domain, flags);
+    bucket->ub_cnt = static_cast<std::int16_t>(count);
   }
-  if (bucket->ub_cnt == 0) {
+  if (limited && count < wanted) zone_free_limit(zone, wanted - count);
+  if (bucket != nullptr && count == 0) {
     zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
     bucket_free(zone, bucket, udata);
     return nullptr;
@@ -115,13 +136,16 @@ uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int domain, int flags
 
 // Constructor and M_ZERO of an item that leaves the zone. Null: the constructor refused.
 void* item_ctor(uma_zone& zone, void* item, void* udata, int flags) {
+  const bool checked = zone.vm->config.invariants && !uma_dbg_skip(zone, item);
+  if (checked && (zone.uz_flags & UMA_ZFLAG_TRASH) != 0)
+    trash_check(*zone.vm, item, zone.uz_size, zone.uz_name.c_str());
   if (zone.uz_ctor != nullptr &&
       zone.uz_ctor(item, static_cast<int>(zone.uz_size), udata, flags) != 0) {
     zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
     zone_free_item(zone, item);
     return nullptr;
   }
-  if (zone.vm->config.invariants) uma_dbg_alloc(zone, item);
+  if (checked) uma_dbg_alloc(zone, item);
   if ((flags & m::ZERO) != 0) std::memset(item, 0, zone.uz_size);
   return item;
 }
@@ -188,7 +212,7 @@ void zone_free_cross(uma_zone& zone, uma_bucket* bucket, void* udata, bool worki
 }  // namespace
 
 void bucket_drain(uma_zone& zone, uma_bucket* bucket) {
-  zone_release(zone, bucket->items(), bucket->ub_cnt);
+  zone_give_back(zone, bucket->items(), bucket->ub_cnt);
   bucket->ub_cnt = 0;
 }
 
@@ -291,6 +315,7 @@ bool cache_free(uma_zone& zone, void* udata, int item_domain) {
 
 void* uma_zalloc_arg(uma_zone* zone, void* udata, int flags) {
   zone->vm->cpus.bind_any();
+  if (zone->vm->config.invariants) uma_zalloc_debug(*zone, flags);
   if ((zone->uz_flags & UMA_ZFLAG_INTERNAL) == 0) {
     section_enter();
     do {
@@ -328,9 +353,16 @@ void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
   if (item == nullptr) return;
   Vm& vm = *zone->vm;
   vm.cpus.bind_any();
-  if (vm.config.invariants) uma_dbg_free(*zone, item);
+  bool checked = vm.config.invariants;
+  if (checked) {
+    uma_zfree_debug(*zone);
+    checked = !uma_dbg_skip(*zone, item);
+  }
+  if (checked) uma_dbg_free(*zone, item);
   if (zone->uz_dtor != nullptr) zone->uz_dtor(item, static_cast<int>(zone->uz_size), udata);
-  if ((zone->uz_flags & UMA_ZFLAG_INTERNAL) != 0) {
+  if (checked && (zone->uz_flags & UMA_ZFLAG_TRASH) != 0) trash_fill(item, zone->uz_size);
+  // Who waits for the limit is not kept waiting by a cache.
+  if ((zone->uz_flags & UMA_ZFLAG_INTERNAL) != 0 || uma_zone_exhausted(zone)) {
     zone_free_item(*zone, item);
     return;
   }
@@ -359,8 +391,12 @@ void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
 // Straight from a slab, counted by the zone.
 void* zone_alloc_item(uma_zone& zone, void* udata, int domain, int flags) {
   if ((zone.uz_flags & UMA_ZONE_ROUNDROBIN) != 0) domain = UMA_ANYDOMAIN;
+  const ZoneNote note(zone, flags);
+  const bool limited = zone.limited();
   void* item = nullptr;
-  if (zone_import(zone, &item, 1, domain, flags) != 1) {
+  const bool granted = !limited || zone_alloc_limit(zone, 1, flags) == 1;
+  if (!granted || zone_fetch(zone, &item, 1, domain, flags) != 1) {
+    if (limited && granted) zone_free_limit(zone, 1);
     zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
@@ -370,7 +406,7 @@ void* zone_alloc_item(uma_zone& zone, void* udata, int domain, int flags) {
 
 // Straight to its slab; the destructor has run.
 void zone_free_item(uma_zone& zone, void* item) {
-  zone_release(zone, &item, 1);
+  zone_give_back(zone, &item, 1);
   zone.uz_frees.fetch_add(1, std::memory_order_relaxed);
 }
 

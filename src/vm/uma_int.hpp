@@ -20,7 +20,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <dtmalloc/vm/zone_stats.hpp>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -126,7 +128,9 @@ struct KegLayout {
   std::uint32_t pgoff;       // of an inline header
   std::uint32_t efficiency;  // percent, as the sysctl has it
 };
-KegLayout keg_layout(std::size_t size, int align, bool invariants);
+// `cpus`: copies of each item, a page apart, with UMA_ZONE_PCPU.
+KegLayout keg_layout(std::size_t size, int align, bool invariants, std::uint32_t flags = 0,
+                     int cpus = 1);
 // Bytes of an inline header for `items` items, and of an off-page header's item.
 std::size_t slab_header_size(std::uint32_t items, bool invariants);
 std::size_t offpage_header_size(std::uint32_t items, bool invariants);
@@ -140,6 +144,7 @@ struct uma_keg {
   std::uint32_t uk_rsize = 0;
   uma_init uk_init = nullptr;
   uma_fini uk_fini = nullptr;
+  bool trash = false;  // INVARIANTS: free items hold junk, which is looked at when a slab goes
   std::uint32_t uk_pgoff = 0;
   std::uint16_t uk_ppera = 0;
   std::uint16_t uk_ipers = 0;
@@ -171,6 +176,23 @@ struct uma_zone_domain {
   std::uint64_t last_time = 0;
 };
 
+// A zone's limit, and who waits for it: uma_limit.cpp.
+struct ZoneLimit {
+  struct Ticket {
+    std::atomic<bool> woken{false};
+  };
+  std::mutex mutex;
+  std::atomic<std::uint64_t> uz_max_items{0};  // 0: none
+  std::uint64_t uz_items = 0;                  // out and cached
+  std::atomic<std::uint32_t> uz_sleepers{0};
+  std::deque<Ticket*> queue;  // who sleeps and was not woken, first come first
+  std::string uz_warning;
+  bool warned = false;
+  std::uint64_t warned_at = 0;
+  std::function<void(uma_zone*)> uz_maxaction;
+  bool action_due = false;
+};
+
 struct uma_zone {
   Vm* vm = nullptr;
   std::uint32_t uz_flags = 0;
@@ -182,7 +204,13 @@ struct uma_zone {
   std::uint16_t uz_bucket_size_max = 0;
   std::uint16_t uz_bucket_size_min = 0;
   std::atomic<std::uint64_t> uz_xdomain{0};
-  uma_keg* uz_keg = nullptr;
+  uma_keg* uz_keg = nullptr;       // null: a cache-only zone
+  uma_import uz_import = nullptr;  // cache-only zones: where items come from and go to
+  uma_release uz_release = nullptr;
+  void* uz_arg = nullptr;
+  uma_init uz_init = nullptr;  // of this zone, between keg and caches
+  uma_fini uz_fini = nullptr;
+  ZoneLimit limit;
   std::string uz_name;
   std::uint32_t uz_namecnt = 0;     // older zones of this name
   bool listed = true;               // not destroyed; guarded by zones_mutex
@@ -195,6 +223,7 @@ struct uma_zone {
   std::vector<std::unique_ptr<uma_cache>> own_caches;
 
   std::size_t domains() const { return static_cast<std::size_t>(vm->config.domains); }
+  bool limited() const { return limit.uz_max_items.load(std::memory_order_relaxed) != 0; }
   // Whether TRIM and the timer see to it.
   bool timed() const {
     return (uz_flags & (vm->config.has_notrim ? UMA_ZONE_UNMANAGED | UMA_ZONE_NOTRIM
@@ -211,6 +240,11 @@ struct uma_zone {
 void uma_startup(Vm& vm);
 uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int align,
                       std::uint32_t flags, std::uint8_t page_zone);
+// A zone of a keg that exists, or of none.
+uma_zone& zone_make(Vm& vm, const std::string& name, std::size_t size, std::uint32_t flags,
+                    uma_keg* keg);
+// Panics about flags that are not modelled.
+void check_zone_flags(Vm& vm, std::uint32_t flags);
 // The zone's cache on a CPU, made if there is none.
 uma_cache& zone_cache(uma_zone& zone, int cpu);
 // Makes `cache` the zone's cache on a CPU that has none.
@@ -289,10 +323,34 @@ uma_zone* slab_zone(const uma_keg& keg);
 // Up to `max` items into `items`, of a domain or of UMA_ANYDOMAIN; sleeps for the first one only.
 int zone_import(uma_zone& zone, void** items, int max, int domain, int flags);
 void zone_release(uma_zone& zone, void** items, int count);
+// One more slab, on the free list.
+void keg_prealloc_slab(uma_keg& keg);
+
+// --- from the keg or a cache-only zone's own source, through the zone's init (uma_special.cpp)
+int zone_fetch(uma_zone& zone, void** items, int max, int domain, int flags);
+void zone_give_back(uma_zone& zone, void** items, int count);
+void pcpu_zones_startup(Vm& vm);
+
+// --- limits (uma_limit.cpp)
+// How many of `count` items the limit grants, at least 1; 0: none, and the flags say not to wait.
+int zone_alloc_limit(uma_zone& zone, int count, int flags);
+void zone_free_limit(uma_zone& zone, int count);
+
+void uma_knobs(Vm& vm);  // sysctl nodes (uma_knobs.cpp)
 
 // --- INVARIANTS (uma_dbg.cpp): panics if the item is allocated, is not, or is none
 void uma_dbg_alloc(uma_zone& zone, void* item);
 void uma_dbg_free(uma_zone& zone, void* item);
+// Whether vm.debug.divisor passes an item over.
+bool uma_dbg_skip(uma_zone& zone, const void* item);
+bool uma_dbg_kskip(uma_keg& keg, const void* item);
+// The assertions of each call.
+void uma_zalloc_debug(uma_zone& zone, int flags);
+void uma_zfree_debug(uma_zone& zone);
+// Junk in free items of zones without an init of their own (UMA_ZFLAG_TRASH).
+void trash_attach(uma_zone& zone);
+void trash_check(Vm& vm, const void* mem, std::size_t size, const char* zone);
+void trash_fill(void* mem, std::size_t size);
 
 // --- walkers (uma_check.cpp): empty if all is well, else the law and what breaks it
 std::string check_arena(Vm& vm);

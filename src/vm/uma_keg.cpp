@@ -257,9 +257,10 @@ std::size_t offpage_header_size(std::uint32_t items, bool invariants) {
          bit_bytes(items <= kSmallOffpage ? kSmallOffpage : SLAB_MAX_SETSIZE, invariants);
 }
 
-KegLayout keg_layout(std::size_t size, int align, bool invariants) {
+KegLayout keg_layout(std::size_t size, int align, bool invariants, std::uint32_t flags, int cpus) {
   constexpr std::uint64_t kEnough = (std::uint64_t{100 - UMA_MAX_WASTE} << 31) / 100;
   const std::size_t rsize = round_up(size, static_cast<std::size_t>(align) + 1);
+  const bool pcpu = (flags & UMA_ZONE_PCPU) != 0;
   Candidate best;
   std::size_t best_slab = 0;
   for (std::size_t step = 1; step <= SLAB_MAX_SETSIZE; ++step) {
@@ -269,17 +270,20 @@ KegLayout keg_layout(std::size_t size, int align, bool invariants) {
     if (rsize <= kPageBytes && slab / rsize > SLAB_MAX_SETSIZE && step > 1) break;
     for (const Candidate& format :
          {inline_format(slab, rsize, invariants), offpage_format(slab, rsize, invariants)}) {
+      // Nobody but the user touches the pages of such a zone.
+      if ((flags & UMA_ZONE_NOTOUCH) != 0 && !format.offpage) continue;
       if (format.efficiency > best.efficiency) {
         best = format;
         best_slab = slab;
       }
       if (best.efficiency >= kEnough) break;
     }
-    if (best.efficiency >= kEnough) break;
+    if (best.efficiency >= kEnough || pcpu) break;
   }
   KegLayout out{};
   out.rsize = static_cast<std::uint32_t>(rsize);
-  out.ppera = static_cast<std::uint32_t>(best_slab / kPageBytes);
+  out.ppera =
+      pcpu ? static_cast<std::uint32_t>(cpus) : static_cast<std::uint32_t>(best_slab / kPageBytes);
   out.ipers = best.ipers;
   out.offpage = best.offpage;
   out.pgoff =
@@ -290,6 +294,24 @@ KegLayout keg_layout(std::size_t size, int align, bool invariants) {
       best_slab + (best.offpage ? offpage_header_size(best.ipers, invariants) : 0);
   out.efficiency = static_cast<std::uint32_t>(100 * best.ipers * rsize / total);
   return out;
+}
+
+void keg_prealloc_slab(uma_keg& keg) {
+  vm_domainset_iter di;
+  int domain;
+  int flags = m::WAITOK;
+  uma_slab* slab = nullptr;
+  if (vm_domainset_iter_policy_ref_init(di, *keg.vm, *DOMAINSET_RR(), &keg.dr_iter, &domain,
+                                        &flags) != 0)
+    return;
+  while ((slab = keg_alloc_slab(keg, domain, flags)) == nullptr)
+    if (vm_domainset_iter_policy(di, &domain) != 0) return;
+  uma_domain& here = keg.domain(domain);
+  const std::lock_guard lock(here.ud_lock);
+  list_insert(here, slab, kFree);
+  ++here.ud_free_slabs;
+  here.ud_pages += keg.uk_ppera;
+  here.ud_free_items += keg.uk_ipers;
 }
 
 uma_zone* slab_zone(const uma_keg& keg) {

@@ -106,9 +106,11 @@ ZonesInUse::~ZonesInUse() {
 
 void keg_free_slab(uma_keg& keg, uma_slab* slab) {
   Vm& vm = *keg.vm;
-  if (keg.uk_fini != nullptr)
-    for (std::uint32_t item = keg.uk_ipers; item-- > 0;)
-      keg.uk_fini(slab->us_data + item * keg.uk_rsize, static_cast<int>(keg.uk_size));
+  for (std::uint32_t i = keg.uk_ipers; i-- > 0;) {
+    void* item = slab->us_data + i * keg.uk_rsize;
+    if (keg.trash && !uma_dbg_kskip(keg, item)) trash_check(vm, item, keg.uk_size, "");
+    if (keg.uk_fini != nullptr) keg.uk_fini(item, static_cast<int>(keg.uk_size));
+  }
   const std::uint64_t first = vm.page_of(slab->us_data);
   for (std::uint64_t page = first; page < first + keg.uk_ppera; ++page) {
     vm.page_slab[page].store(0, std::memory_order_release);
@@ -121,6 +123,7 @@ void keg_free_slab(uma_keg& keg, uma_slab* slab) {
     keg.spare_slabs = slab;
   }
   if (header != nullptr) uma_zfree(slab_zone(keg), header);
+  vm.lowmem.slab_frees.fetch_add(1);
   vm.page_free(first, keg.uk_ppera);
   vm.kmem_total_sub(keg.uk_ppera * kPageBytes);
 }
@@ -164,7 +167,8 @@ bool zone_reclaim(uma_zone& zone, int domain, Reclaim how) {
     if (!in_domain(domain, d)) continue;
     const bool freed = drain_domain(zone, d, how);
     done = done || freed;
-    if (how != Reclaim::timer || freed) keg_drain(*zone.uz_keg, static_cast<int>(d));
+    if (zone.uz_keg != nullptr && (how != Reclaim::timer || freed))
+      keg_drain(*zone.uz_keg, static_cast<int>(d));
   }
   return done;
 }
@@ -246,8 +250,10 @@ void uma_reclaim_domain(Vm& vm, int req, int domain) {
       unhandled(vm, req);
   }
   // The others gave headers and buckets back after these had their turn.
-  for (uma_zone* zone : vm.slab_zones) zone_reclaim(*zone, domain, Reclaim::drain);
-  for (uma_zone* zone : vm.bucket_zones) zone_reclaim(*zone, domain, Reclaim::drain);
+  for (uma_zone* zone : vm.slab_zones)
+    if (zone != nullptr) zone_reclaim(*zone, domain, Reclaim::drain);
+  for (uma_zone* zone : vm.bucket_zones)
+    if (zone != nullptr) zone_reclaim(*zone, domain, Reclaim::drain);
 }
 
 void uma_reclaim(Vm& vm, int req) { uma_reclaim_domain(vm, req, UMA_ANYDOMAIN); }

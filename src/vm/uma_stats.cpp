@@ -157,6 +157,12 @@ ZoneStats zone_stats(uma_zone& zone) {
   row.requests = std::max(row.allocs, row.frees);
   row.used = row.requests - row.frees;
   row.fail = zone.uz_fails.load(std::memory_order_relaxed);
+  row.limit = zone.limit.uz_max_items.load(std::memory_order_relaxed);
+  row.sleepers = zone.limit.uz_sleepers.load(std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(zone.limit.mutex);
+    row.items = zone.limit.uz_items;
+  }
   row.sleep = zone.uz_sleeps.load(std::memory_order_relaxed);
   row.xdomain = zone.uz_xdomain.load(std::memory_order_relaxed);
   return row;

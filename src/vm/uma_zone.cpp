@@ -18,9 +18,10 @@ constexpr std::uint32_t kInherited =
     UMA_ZONE_NOTOUCH | UMA_ZONE_MALLOC | UMA_ZONE_NOFREE | UMA_ZONE_VM | UMA_ZONE_NOTPAGE |
     UMA_ZONE_PCPU | UMA_ZONE_FIRSTTOUCH | UMA_ZONE_ROUNDROBIN | UMA_ZONE_NOKASAN |
     UMA_ZFLAG_OFFPAGE | UMA_ZFLAG_HASH | UMA_ZFLAG_VTOSLAB | UMA_ZFLAG_BUCKET | UMA_ZFLAG_INTERNAL;
-constexpr std::uint32_t kNotModelled = UMA_ZONE_CONTIG | UMA_ZONE_NOTPAGE | UMA_ZONE_SECONDARY |
-                                       UMA_ZONE_CACHESPREAD | UMA_ZONE_PCPU | UMA_ZONE_SMR |
-                                       UMA_ZFLAG_CACHE;
+// NOTPAGE needs a page supplier of the user's, CACHESPREAD items that straddle pages, SMR readers
+// that hold no reference. SECONDARY and CACHE have functions of their own.
+constexpr std::uint32_t kNotModelled =
+    UMA_ZONE_NOTPAGE | UMA_ZONE_CACHESPREAD | UMA_ZONE_SMR | UMA_ZONE_SECONDARY | UMA_ZFLAG_CACHE;
 
 constexpr std::size_t kZoneStride = 128;  // of the simulated addresses of zones
 static_assert(sizeof(uma_zone) >= kZoneStride);
@@ -33,11 +34,45 @@ std::string hex(std::uint32_t value) {
 
 }  // namespace
 
+uma_zone& zone_make(Vm& vm, const std::string& name, std::size_t size, std::uint32_t flags,
+                    uma_keg* keg) {
+  auto zone = std::make_unique<uma_zone>();
+  zone->vm = &vm;
+  zone->uz_name = name;
+  zone->uz_domain =
+      std::make_unique<uma_zone_domain[]>(static_cast<std::size_t>(vm.config.domains));
+  zone->uz_size = static_cast<std::uint32_t>(size);
+  zone->uz_flags = keg == nullptr ? flags : (flags & ~kInherited) | (keg->uk_flags & kInherited);
+  zone->uz_keg = keg;
+  zone->uz_cpu = std::make_unique<std::atomic<uma_cache*>[]>(MAXCPU);
+  if ((flags & (UMA_ZFLAG_INTERNAL | UMA_ZONE_NOBUCKET)) == 0) {
+    const std::uint16_t entries = (flags & UMA_ZONE_MAXBUCKET) != 0
+                                      ? static_cast<std::uint16_t>(BUCKET_MAX)
+                                      : bucket_select(size);
+    zone->uz_bucket_size = entries;
+    zone->uz_bucket_size_min = entries;
+    zone->uz_bucket_size_max = BUCKET_MAX;
+  }
+  uma_zone& out = *zone;
+  uma_timer_sync(vm);  // the time before it is not its own
+  const std::lock_guard lock(vm.zones_mutex);
+  // One more than the largest of the same name, as such zones may go in any order.
+  for (const auto& other : vm.zones)
+    if (other->listed && other->uz_name == name)
+      out.uz_namecnt = std::max(out.uz_namecnt, other->uz_namecnt + 1);
+  // Only to be printed: %p of a zone.
+  vm.addresses.add({AddressMap::kZones + vm.zones_made++ * kZoneStride,
+                    reinterpret_cast<const std::byte*>(&out), kZoneStride, false});
+  vm.zones.push_back(std::move(zone));
+  return out;
+}
+
 uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int align,
                       std::uint32_t flags, std::uint8_t page_zone) {
-  const bool inv = vm.config.invariants;
-  auto keg = std::make_unique<uma_keg>();
-  const KegLayout layout = keg_layout(size, align, inv);
+  auto made = std::make_unique<uma_keg>();
+  uma_keg* keg = made.get();
+  const KegLayout layout =
+      keg_layout(size, align, vm.config.invariants, flags, std::max(1, vm.config.cpus));
   keg->vm = &vm;
   keg->uk_name = name;
   keg->uk_domain = std::make_unique<uma_domain[]>(static_cast<std::size_t>(vm.config.domains));
@@ -55,38 +90,13 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
   // A header that is not where the item's address says needs the map from page to slab.
   if (layout.offpage) keg->uk_flags |= UMA_ZFLAG_OFFPAGE | UMA_ZFLAG_VTOSLAB;
   if ((flags & UMA_ZONE_MALLOC) != 0) keg->uk_flags |= UMA_ZFLAG_VTOSLAB;
-
-  auto zone = std::make_unique<uma_zone>();
-  zone->vm = &vm;
-  zone->uz_name = name;
-  zone->uz_domain =
-      std::make_unique<uma_zone_domain[]>(static_cast<std::size_t>(vm.config.domains));
-  zone->uz_size = static_cast<std::uint32_t>(size);
-  zone->uz_flags = (flags & ~kInherited) | (keg->uk_flags & kInherited);
-  zone->uz_keg = keg.get();
-  zone->uz_cpu = std::make_unique<std::atomic<uma_cache*>[]>(MAXCPU);
-  keg->zone = zone.get();
-  if ((flags & (UMA_ZFLAG_INTERNAL | UMA_ZONE_NOBUCKET)) == 0) {
-    const std::uint16_t entries = (flags & UMA_ZONE_MAXBUCKET) != 0
-                                      ? static_cast<std::uint16_t>(BUCKET_MAX)
-                                      : bucket_select(size);
-    zone->uz_bucket_size = entries;
-    zone->uz_bucket_size_min = entries;
-    zone->uz_bucket_size_max = BUCKET_MAX;
+  {
+    const std::lock_guard lock(vm.zones_mutex);
+    vm.kegs.push_back(std::move(made));
   }
-  uma_zone* out = zone.get();
-  uma_timer_sync(vm);  // the time before it is not its own
-  const std::lock_guard lock(vm.zones_mutex);
-  // One more than the largest of the same name, as such zones may go in any order.
-  for (const auto& other : vm.zones)
-    if (other->listed && other->uz_name == name)
-      out->uz_namecnt = std::max(out->uz_namecnt, other->uz_namecnt + 1);
-  // Only to be printed: %p of a zone.
-  vm.addresses.add({AddressMap::kZones + vm.zones_made++ * kZoneStride,
-                    reinterpret_cast<const std::byte*>(out), kZoneStride, false});
-  vm.kegs.push_back(std::move(keg));
-  vm.zones.push_back(std::move(zone));
-  return out;
+  uma_zone& zone = zone_make(vm, name, size, flags, keg);
+  keg->zone = &zone;
+  return &zone;
 }
 
 uma_cache& zone_cache(uma_zone& zone, int cpu) {
@@ -111,13 +121,22 @@ void uma_startup(Vm& vm) {
   vm.slab_zones[1] = zone_create(vm, "UMA Slabs 1", offpage_header_size(SLAB_MAX_SETSIZE, inv),
                                  UMA_ALIGN_PTR, UMA_ZFLAG_INTERNAL, 0);
   bucket_init(vm);
+  if (inv) {
+    for (uma_zone* zone : vm.slab_zones) trash_attach(*zone);
+    for (uma_zone* zone : vm.bucket_zones) trash_attach(*zone);
+  }
+  pcpu_zones_startup(vm);
+}
+
+void check_zone_flags(Vm& vm, std::uint32_t flags) {
+  if ((flags & kNotModelled) != 0)
+    vm.cpus.panic("not modelled: uma_zcreate with flags " + hex(flags & kNotModelled));
 }
 
 uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor, uma_dtor dtor,
                       uma_init uminit, uma_fini fini, int align, std::uint32_t flags) {
   DTM_CHECK(size > 0 && align >= 0, "uma_zcreate: size and alignment");
-  if ((flags & kNotModelled) != 0)
-    vm.cpus.panic("not modelled: uma_zcreate with flags " + hex(flags & kNotModelled));
+  check_zone_flags(vm, flags);
   uma_zone* zone = zone_create(vm, name, size, align, flags, 0);
   zone->uz_ctor = ctor;
   zone->uz_dtor = dtor;
@@ -129,6 +148,10 @@ uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
       std::memset(mem, 0, static_cast<std::size_t>(bytes));
       return 0;
     };
+  // Memory that nobody may rely on while it is free can be filled with junk.
+  constexpr std::uint32_t kKept = UMA_ZONE_ZINIT | UMA_ZONE_NOTOUCH | UMA_ZONE_NOFREE;
+  if (vm.config.invariants && (flags & kKept) == 0 && uminit == nullptr && fini == nullptr)
+    trash_attach(*zone);
   return zone;
 }
 
@@ -136,6 +159,10 @@ uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
 void uma_zdestroy(uma_zone* zone) {
   Vm& vm = *zone->vm;
   vm.cpus.bind_any();
+  for (uma_zone* other : zone_list(vm))
+    if (other != zone && other->uz_keg != nullptr && other->uz_keg->zone == zone)
+      vm.cpus.panic("not modelled: zone " + zone->uz_name + " is destroyed before its secondary " +
+                    other->uz_name);
   while (true) {
     {
       const std::lock_guard lock(vm.zones_mutex);
@@ -144,7 +171,6 @@ void uma_zdestroy(uma_zone* zone) {
     }
     std::this_thread::yield();
   }
-  uma_keg& keg = *zone->uz_keg;
   for (int id = 0; id < vm.cpus.count(); ++id) {
     uma_cache* cache = zone->cache_or_null(id);
     if (cache == nullptr) continue;
@@ -154,25 +180,29 @@ void uma_zdestroy(uma_zone* zone) {
       if (bucket != nullptr)
         zone_free_bucket(*zone, bucket, nullptr, false, bucket == taken.back());
   }
-  keg.uk_reserve = 0;
+  uma_keg* keg = zone->uz_keg;
+  const bool primary = keg != nullptr && (zone->uz_flags & UMA_ZONE_SECONDARY) == 0;
+  if (primary) keg->uk_reserve = 0;
   zone_reclaim(*zone, UMA_ANYDOMAIN, Reclaim::drain);
-  std::uint64_t pages = 0, free_items = 0;
-  for (std::size_t d = 0; d < keg.domains(); ++d) {
-    pages += keg.uk_domain[d].ud_pages;
-    free_items += keg.uk_domain[d].ud_free_items;
-  }
-  if (pages != 0) {
-    const std::uint64_t lost = pages / keg.uk_ppera * keg.uk_ipers - free_items;
-    vm.cpus.console(kernel_format(
-        vm.addresses, "Freed UMA keg (%s) was not empty (%u items).  Lost %u pages of memory.\n",
-        keg.uk_name.c_str(), static_cast<unsigned>(lost), static_cast<unsigned>(pages)));
-    // Its slabs stay in the page map: the keg and the zone live on with the machine, unlisted.
-    return;
+  if (primary) {
+    std::uint64_t pages = 0, free_items = 0;
+    for (std::size_t d = 0; d < keg->domains(); ++d) {
+      pages += keg->uk_domain[d].ud_pages;
+      free_items += keg->uk_domain[d].ud_free_items;
+    }
+    if (pages != 0) {
+      const std::uint64_t lost = pages / keg->uk_ppera * keg->uk_ipers - free_items;
+      vm.cpus.console(kernel_format(
+          vm.addresses, "Freed UMA keg (%s) was not empty (%u items).  Lost %u pages of memory.\n",
+          keg->uk_name.c_str(), static_cast<unsigned>(lost), static_cast<unsigned>(pages)));
+      // Its slabs stay in the page map: the keg and the zone live on with the machine, unlisted.
+      return;
+    }
   }
   vm.addresses.remove(zone);
   const std::lock_guard lock(vm.zones_mutex);
   std::erase_if(vm.zones, [&](const auto& known) { return known.get() == zone; });
-  std::erase_if(vm.kegs, [&](const auto& known) { return known.get() == &keg; });
+  if (primary) std::erase_if(vm.kegs, [&](const auto& known) { return known.get() == keg; });
 }
 
 }  // namespace dtmalloc

@@ -47,6 +47,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace dtmalloc {
 
@@ -66,6 +67,7 @@ struct OperationNote {
   std::size_t size;
   const void* type;
   int flags;
+  const uma_zone* zone = nullptr;  // uma_zalloc(): there is no type
 };
 extern constinit thread_local const OperationNote* current_operation;
 
@@ -74,9 +76,25 @@ struct VmConfig {
   bool invariants;
   int domains = 1;         // NUMA domains, 1 to kMaxDomains
   bool has_notrim = true;  // UMA_ZONE_NOTRIM is known: release 16
+  int cpus = 1;            // of the boot: copies of per-CPU items
 };
 
 inline constexpr std::uint64_t UMA_TIMEOUT = 20'000'000'000;  // ns
+
+// Who helps when memory is short, and when next: lowmem.cpp.
+struct Lowmem {
+  struct Pass {
+    bool due = false;
+    std::uint64_t after = 0;  // not before
+    CalloutId id = 0;
+  };
+  std::mutex mutex;
+  std::vector<std::shared_ptr<LowmemHandler::Entry>> handlers;
+  Pass daemon, worker;
+  std::atomic<std::uint64_t> seen{~std::uint64_t{0}};  // operations done when sleepers were woken
+  std::atomic<std::uint64_t> offers{0};                // passes that woke all sleepers for pages
+  std::atomic<std::uint64_t> slab_frees{0};            // of page_frees
+};
 
 // The state of UMA's timer: uma_timer.cpp.
 struct UmaTimer {
@@ -109,6 +127,8 @@ struct VmDomain {
   PageThresholds thresholds{};
 
   // Whether there are fewer free pages than the minimum.
+  bool below_wakeup() const { return free_count.load() < thresholds.wakeup(); }
+  bool below_severe() const { return free_count.load() < thresholds.free_severe; }
   bool below_min() const {
     return free_count.load(std::memory_order_relaxed) < thresholds.free_min;
   }
@@ -153,6 +173,8 @@ struct Vm {
     return id < cpus ? id * config.domains / cpus : id % config.domains;
   }
   std::uint64_t free_pages() const;  // of all domains
+  bool pages_low() const;            // whether the page daemon is wanted
+  bool page_count_severe() const;    // whether any domain has all but no pages
   bool page_count_min() const;       // whether any domain is below its minimum
   std::uint64_t page_frees(DomainMask set) const;
 
@@ -196,8 +218,17 @@ struct Vm {
   std::atomic<bool> bucketdisable{false};
   UmaTimer timer;
   std::atomic<std::uint64_t> uma_kmem_total{0};
-  void kmem_total_add(std::uint64_t bytes) { uma_kmem_total.fetch_add(bytes); }
+  std::atomic<std::uint64_t> uma_kmem_limit{0};
+  void kmem_total_add(std::uint64_t bytes);  // above the limit: wakes the worker
   void kmem_total_sub(std::uint64_t bytes) { uma_kmem_total.fetch_sub(bytes); }
+
+  Lowmem lowmem;
+  std::atomic<int> zone_warnings{1};          // vm.zone_warnings
+  unsigned dbg_divisor = 1;                   // vm.debug.divisor; set when the machine boots
+  std::atomic<std::uint64_t> dbg_trashed{0};  // vm.debug.trashed
+  std::atomic<std::uint64_t> dbg_skipped{0};  // vm.debug.skipped
+  std::atomic<int> bad_wait_flags{0};         // printed so far
+  std::array<uma_zone*, 5> pcpu_zones{};
 
   // Says what an operation is ("malloc 65536 M_A M_WAITOK"); set by the layer above.
   std::function<std::string(const OperationNote&)> describe_operation;
@@ -240,5 +271,14 @@ void vm_domainset_iter_ignore(vm_domainset_iter& di, int domain);
 
 // INVARIANTS: the pairing of flags that is asserted only when pages are needed.
 void check_reserve_flags(Vm& vm, int flags);
+// What the calling thread does, for the report of a deadlock.
+std::string operation_text(Vm& vm);
+
+// --- lowmem.cpp
+// Free pages have changed, or are wanted. No lock held.
+void pages_changed(Vm& vm);
+void pagedaemon_wakeup(Vm& vm);
+void invoke_lowmem_handlers(Vm& vm, int flags);
+void lowmem_end(Vm& vm);
 
 }  // namespace dtmalloc

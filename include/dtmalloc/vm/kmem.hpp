@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <dtmalloc/vm/domainset.hpp>
+#include <functional>
+#include <memory>
 #include <optional>
 
 namespace dtmalloc {
@@ -26,6 +28,7 @@ inline constexpr std::size_t kPageBytes = 4096;
 struct PageThresholds {
   std::uint64_t interrupt_free_min, free_reserved, free_min, free_severe, free_target;
   static PageThresholds of(std::uint64_t pages);
+  std::uint64_t wakeup() const { return free_target / 10 * 9; }  // of the page daemon
 };
 
 // From the domains of a set in the order of its policy; with M_WAITOK sleeps until one of them has
@@ -51,5 +54,24 @@ struct PageInfo {
 // Physical memory is that of domain 0, then that of domain 1 and so on; the first pages of a
 // domain's area of the arena, as many as it has, are its physical pages in order.
 PageInfo page_info(const Vm& vm, const void* addr);
+
+// What a handler of vm_lowmem is told: what is short.
+inline constexpr int VM_LOW_KMEM = 0x01;   // UMA is above its limit, or pages are all but gone
+inline constexpr int VM_LOW_PAGES = 0x02;  // the page daemon wants pages
+// EVENTHANDLER_REGISTER(vm_lowmem): the function is called, in order of registration, before UMA
+// is reclaimed, until this is destroyed. It may free memory, and must not sleep. The machine must
+// outlive this.
+class LowmemHandler {
+ public:
+  LowmemHandler(Vm& vm, std::function<void(int)> function);
+  ~LowmemHandler();
+  LowmemHandler(const LowmemHandler&) = delete;
+  LowmemHandler& operator=(const LowmemHandler&) = delete;
+  struct Entry;
+
+ private:
+  Vm& vm_;
+  std::shared_ptr<Entry> entry_;
+};
 
 }  // namespace dtmalloc

@@ -17,6 +17,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace dtmalloc {
 
@@ -28,6 +30,9 @@ using uma_ctor = int (*)(void* mem, int size, void* arg, int flags);
 using uma_dtor = void (*)(void* mem, int size, void* arg);
 using uma_init = int (*)(void* mem, int size, int flags);
 using uma_fini = void (*)(void* mem, int size);
+// A cache-only zone's source: how many of `count` items it could store; and where they go.
+using uma_import = int (*)(void* arg, void** store, int count, int domain, int flags);
+using uma_release = void (*)(void* arg, void** store, int count);
 
 inline constexpr int UMA_ALIGN_PTR = 8 - 1;
 inline constexpr int UMA_ALIGN_CACHE = 64 - 1;
@@ -66,6 +71,15 @@ enum : std::uint32_t {
 
 uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor, uma_dtor dtor,
                       uma_init uminit, uma_fini fini, int align, std::uint32_t flags);
+// A zone with another's keg and constructors of its own; zinit and zfini run between the keg and
+// the new zone's caches. It is destroyed before the primary zone.
+uma_zone* uma_zsecond_create(const char* name, uma_ctor ctor, uma_dtor dtor, uma_init zinit,
+                             uma_fini zfini, uma_zone* primary);
+// A zone of caches only. Items of `size` bytes come from `import` and go to `release`.
+uma_zone* uma_zcache_create(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
+                            uma_dtor dtor, uma_init zinit, uma_fini zfini, uma_import import,
+                            uma_release release, void* arg, std::uint32_t flags);
+// Prints on the console what is lost if items are still out.
 void uma_zdestroy(uma_zone* zone);
 void* uma_zalloc_arg(uma_zone* zone, void* arg, int flags);
 // From that NUMA domain, past the CPU's buckets.
@@ -73,6 +87,46 @@ void* uma_zalloc_domain(uma_zone* zone, void* arg, int domain, int flags);
 void uma_zfree_arg(uma_zone* zone, void* item, void* arg);
 inline void* uma_zalloc(uma_zone* zone, int flags) { return uma_zalloc_arg(zone, nullptr, flags); }
 inline void uma_zfree(uma_zone* zone, void* item) { uma_zfree_arg(zone, item, nullptr); }
+
+// The zones that are not destroyed, oldest first, and a zone's name. A name is not unique.
+std::vector<uma_zone*> uma_zones(Vm& vm);
+const char* uma_zone_name(const uma_zone* zone);
+
+// --- per-CPU items (UMA_ZONE_PCPU): one copy for each CPU that the machine boots with
+void* uma_zalloc_pcpu_arg(uma_zone* zone, void* arg, int flags);  // M_ZERO: every copy
+void uma_zfree_pcpu_arg(uma_zone* zone, void* item, void* arg);
+inline void* uma_zalloc_pcpu(uma_zone* zone, int flags) {
+  return uma_zalloc_pcpu_arg(zone, nullptr, flags);
+}
+inline void uma_zfree_pcpu(uma_zone* zone, void* item) { uma_zfree_pcpu_arg(zone, item, nullptr); }
+// The copy of a CPU.
+inline void* zpcpu_get_cpu(void* item, int cpu) {
+  return static_cast<std::byte*>(item) + static_cast<std::size_t>(cpu) * 4096;
+}
+// The kernel's zone "pcpu-4", "-8", "-16", "-32" or "-64"; null for another size.
+uma_zone* pcpu_zone(Vm& vm, std::size_t size);
+
+// --- limits. At its limit a zone refuses M_NOWAIT and makes M_WAITOK wait its turn.
+int uma_zone_set_max(uma_zone* zone, int nitems);        // also bounds the caches; returns nitems
+void uma_zone_set_maxcache(uma_zone* zone, int nitems);  // the caches alone
+int uma_zone_get_max(uma_zone* zone);                    // 0: none
+int uma_zone_get_cur(uma_zone* zone);                    // items that are out
+// "[zone: NAME] WARNING" on the console when the limit is met, at most every 300 s.
+void uma_zone_set_warning(uma_zone* zone, const char* warning);
+// Called soon after the limit is met. It must not sleep.
+void uma_zone_set_maxaction(uma_zone* zone, std::function<void(uma_zone*)> action);
+bool uma_zone_exhausted(uma_zone* zone);  // whether somebody waits
+
+// --- reserves and sizes
+void uma_zone_reserve(uma_zone* zone, int items);  // only M_USE_RESERVE takes the last `items`
+void uma_prealloc(uma_zone* zone, int items);      // makes slabs for so many; may sleep
+std::size_t uma_zone_memory(uma_zone* zone);       // bytes of its slabs, or of a cache's items
+unsigned long uma_size(Vm& vm);                    // bytes of all slabs and large blocks
+// The soft limit of uma_size(); beyond it the caches are drained. Nothing is refused.
+unsigned long uma_limit(Vm& vm);
+void uma_set_limit(Vm& vm, unsigned long limit);
+unsigned long uma_avail(Vm& vm);  // limit less size, or 0
+void uma_reclaim_wakeup(Vm& vm);  // the worker is to drain the caches, at most once a second
 
 // --- giving memory back
 inline constexpr int UMA_RECLAIM_DRAIN = 1;      // every full bucket, every empty slab

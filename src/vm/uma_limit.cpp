@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Limits of zones: how many items may be out or cached, and who waits for one.
+//
+// Counterpart:  sys/vm/uma_core.c (zone_alloc_limit, zone_free_limit, uma_zone_set_max, ...)
+// Locking:      ZoneLimit::mutex, a leaf; nobody sleeps or prints with it held
+// Differs:      sleepers stand in a queue of tickets instead of being counted in uz_items. The
+//               action of uma_zone_set_maxaction() is a callout that is due at once
+#include <algorithm>
+
+#include "sys/format.hpp"
+#include "vm/uma_int.hpp"
+
+namespace dtmalloc {
+namespace {
+
+constexpr std::uint64_t kWarnPeriod = 300'000'000'000;
+constexpr const char* kZoneLimit = "zonelimit";
+
+// Somebody found the zone at its limit.
+void complain(uma_zone& zone) {
+  ZoneLimit& limit = zone.limit;
+  Vm& vm = *zone.vm;
+  const std::uint64_t now = vm.cpus.clock().now();
+  std::string text;
+  bool act = false;
+  {
+    const std::lock_guard lock(limit.mutex);
+    if (!limit.uz_warning.empty() && vm.zone_warnings.load() &&
+        (!limit.warned || now - limit.warned_at >= kWarnPeriod)) {
+      limit.warned = true;
+      limit.warned_at = now;
+      text = "[zone: " + zone.uz_name + "] " + limit.uz_warning + "\n";
+    }
+    act = limit.uz_maxaction && !std::exchange(limit.action_due, true);
+  }
+  if (!text.empty()) vm.cpus.console(text);
+  if (!act) return;
+  vm.cpus.clock().schedule(now, 0, [&vm, &zone] {
+    const ZonesInUse in_use(vm);
+    if (std::find(in_use.zones.begin(), in_use.zones.end(), &zone) == in_use.zones.end()) return;
+    std::function<void(uma_zone*)> action;
+    {
+      const std::lock_guard lock(zone.limit.mutex);
+      zone.limit.action_due = false;
+      action = zone.limit.uz_maxaction;
+    }
+    if (action) action(&zone);
+  });
+}
+
+// Requires: limit.mutex held. The first in the queue, woken: the caller wakes its channel after.
+ZoneLimit::Ticket* next_sleeper(ZoneLimit& limit) {
+  if (limit.queue.empty() || limit.uz_items >= limit.uz_max_items.load()) return nullptr;
+  ZoneLimit::Ticket* first = limit.queue.front();
+  limit.queue.pop_front();
+  first->woken.store(true);
+  return first;
+}
+
+void wait_for_limit(uma_zone& zone, std::unique_lock<std::mutex>& lock) {
+  ZoneLimit& limit = zone.limit;
+  ZoneLimit::Ticket ticket;
+  limit.queue.push_back(&ticket);
+  limit.uz_sleepers.fetch_add(1);
+  zone.uz_sleeps.fetch_add(1);
+  lock.unlock();
+  struct Leave {
+    ZoneLimit& limit;
+    ZoneLimit::Ticket& ticket;
+    std::unique_lock<std::mutex>& lock;
+    ~Leave() {
+      lock.lock();
+      std::erase(limit.queue, &ticket);
+      limit.uz_sleepers.fetch_sub(1);
+    }
+  } leave{limit, ticket, lock};
+  zone.vm->cpus.sleep_on(&ticket, operation_text(*zone.vm), kZoneLimit,
+                         [&] { return ticket.woken.load(); });
+}
+
+}  // namespace
+
+int zone_alloc_limit(uma_zone& zone, int count, int flags) {
+  ZoneLimit& limit = zone.limit;
+  std::unique_lock lock(limit.mutex);
+  // Who comes first is served first; who was woken does not look at those behind.
+  for (bool woken = false;; woken = true) {
+    const std::uint64_t max = limit.uz_max_items.load();
+    if ((woken || limit.uz_sleepers.load() == 0) && limit.uz_items < max) {
+      const auto granted = static_cast<int>(
+          std::min<std::uint64_t>(static_cast<std::uint64_t>(count), max - limit.uz_items));
+      limit.uz_items += static_cast<std::uint64_t>(granted);
+      ZoneLimit::Ticket* next = next_sleeper(limit);
+      lock.unlock();
+      if (next != nullptr) zone.vm->cpus.wakeup(next);
+      return granted;
+    }
+    lock.unlock();
+    complain(zone);
+    if ((flags & m::WAITOK) == 0) return 0;
+    lock.lock();
+    // The complaint left the lock: an item may have come.
+    if (limit.uz_items < limit.uz_max_items.load() && limit.uz_sleepers.load() == 0) continue;
+    wait_for_limit(zone, lock);
+  }
+}
+
+void zone_free_limit(uma_zone& zone, int count) {
+  ZoneLimit& limit = zone.limit;
+  ZoneLimit::Ticket* next = nullptr;
+  {
+    const std::lock_guard lock(limit.mutex);
+    limit.uz_items -= std::min(limit.uz_items, static_cast<std::uint64_t>(count));
+    next = next_sleeper(limit);
+  }
+  if (next != nullptr) zone.vm->cpus.wakeup(next);
+}
+
+// spec/malloc9.md 5.12, as the rest of this file.
+void uma_zone_set_maxcache(uma_zone* zone, int nitems) {
+  Vm& vm = *zone->vm;
+  const bool crosses = zone->first_touch() && vm.config.domains > 1;
+  const int buckets =
+      (crosses ? 3 : 2) * std::max(1, vm.config.cpus) + (crosses ? vm.config.domains : 0);
+  const int size = std::clamp(nitems / buckets / 2, 0, BUCKET_MAX);
+  zone->uz_bucket_size_max = static_cast<std::uint16_t>(size);
+  zone->uz_bucket_size.store(zone->uz_bucket_size_max);
+  zone->uz_bucket_size_min = std::min(zone->uz_bucket_size_min, zone->uz_bucket_size_max);
+  zone->uz_bucket_max = static_cast<std::uint64_t>(std::max(0, nitems - buckets * size));
+}
+
+int uma_zone_set_max(uma_zone* zone, int nitems) {
+  uma_zone_set_maxcache(zone, nitems);
+  ZoneLimit& limit = zone->limit;
+  std::deque<ZoneLimit::Ticket*> woken;
+  {
+    const std::lock_guard lock(limit.mutex);
+    limit.uz_max_items.store(static_cast<std::uint64_t>(nitems));
+    zone->uz_flags |= UMA_ZFLAG_LIMIT;
+    woken.swap(limit.queue);
+    for (ZoneLimit::Ticket* ticket : woken) ticket->woken.store(true);
+  }
+  for (ZoneLimit::Ticket* ticket : woken) zone->vm->cpus.wakeup(ticket);
+  return nitems;
+}
+
+int uma_zone_get_max(uma_zone* zone) { return static_cast<int>(zone->limit.uz_max_items.load()); }
+
+int uma_zone_get_cur(uma_zone* zone) {
+  return static_cast<int>(zone_stats(*zone).used);
+}
+
+void uma_zone_set_warning(uma_zone* zone, const char* warning) {
+  const std::lock_guard lock(zone->limit.mutex);
+  zone->limit.uz_warning = warning;
+}
+
+void uma_zone_set_maxaction(uma_zone* zone, std::function<void(uma_zone*)> action) {
+  const std::lock_guard lock(zone->limit.mutex);
+  zone->limit.uz_maxaction = std::move(action);
+}
+
+bool uma_zone_exhausted(uma_zone* zone) { return zone->limit.uz_sleepers.load() != 0; }
+
+}  // namespace dtmalloc
