@@ -62,6 +62,7 @@ std::int64_t Runner::State::evaluate(Thread& thread, const Op& op, Index index) 
     case Expr::Kind::memuse:
     case Expr::Kind::requests:
     case Expr::Kind::fails:
+    case Expr::Kind::sleeps:
     case Expr::Kind::size:
     case Expr::Kind::is_null:
     case Expr::Kind::free_pages:
@@ -167,11 +168,13 @@ std::int64_t Runner::State::ask_kernel(Thread& thread, const Op& op, const Expr&
                                        : expr.kind == Expr::Kind::memuse ? s.memalloced - s.memfreed
                                                                          : s.numallocs);
     }
-    case Expr::Kind::fails: {
+    case Expr::Kind::fails:
+    case Expr::Kind::sleeps: {
       const std::string& name = workload.strings[static_cast<std::size_t>(expr.number)];
       std::vector<std::string> known;
       for (const ZoneStats& zone : kernel.zones()) {
-        if (zone.name == name) return static_cast<std::int64_t>(zone.fail);
+        if (zone.name == name)
+          return static_cast<std::int64_t>(expr.kind == Expr::Kind::fails ? zone.fail : zone.sleep);
         known.push_back(zone.name);
       }
       fail(op, "WL_UNKNOWN_ZONE", "there is no zone " + name, nearest_names(name, known));
@@ -199,7 +202,9 @@ std::string Runner::State::explain(Thread& thread, const Op& op, Index index) {
       what += workload.types[static_cast<std::size_t>(expr.number)].symbol + ")";
       break;
     case Expr::Kind::fails:
-      what = "fails(" + workload.strings[static_cast<std::size_t>(expr.number)] + ")";
+    case Expr::Kind::sleeps:
+      what = (expr.kind == Expr::Kind::fails ? "fails(" : "sleeps(") +
+             workload.strings[static_cast<std::size_t>(expr.number)] + ")";
       break;
     case Expr::Kind::size:
     case Expr::Kind::is_null:

@@ -81,6 +81,12 @@ class Parser {
   void thread_statement(Op& op, int depth);
   void assignment(std::vector<Op>& ops, Op op, std::string_view name);
   void block(Op& op, int depth);
+  // parser_zones.cpp. False: not its statement.
+  bool zone_statement(std::vector<Op>& ops, Op& op, std::string_view word, int depth);
+  void declare_zone(std::vector<Op>& ops, Op op, int depth);
+  void reclaim_statement(Op& op);
+  std::uint32_t zone_flags();
+  Index zone_ref();
   void refuse_unknown_statement(std::string_view word);
 
   // --- operands (parser_operands.cpp)
@@ -113,7 +119,7 @@ class Parser {
   };
   std::array<NameTable, 3> names_;  // by arity
   std::vector<FirstUse> uses_;
-  StringIndex types_, strings_;
+  StringIndex types_, strings_, zones_;
   std::unordered_map<std::string_view, Index> sites_;
   std::vector<std::string_view> loops_;
   std::size_t nodes_ = 0;  // of the expression being parsed
@@ -127,11 +133,14 @@ struct FlagName {
   std::int32_t bit;
 };
 extern const std::array<FlagName, 12> kFlagNames;
+// Flags of a zone; ways to reclaim.
+extern const std::array<FlagName, 14> kZoneFlagNames;
+extern const std::array<FlagName, 3> kReclaimNames;
 // Keywords of operations that set a block.
 struct OperationName {
   std::string_view name;
   OpKind kind;
 };
-extern const std::array<OperationName, 7> kAssigning;
+extern const std::array<OperationName, 8> kAssigning;
 
 }  // namespace dtmalloc::workload

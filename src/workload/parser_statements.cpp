@@ -8,21 +8,22 @@
 
 namespace dtmalloc::workload {
 
-const std::array<OperationName, 7> kAssigning{{{"malloc", OpKind::malloc},
+const std::array<OperationName, 8> kAssigning{{{"malloc", OpKind::malloc},
                                                {"realloc", OpKind::realloc},
                                                {"reallocf", OpKind::reallocf},
                                                {"mallocarray", OpKind::mallocarray},
                                                {"malloc_aligned", OpKind::malloc_aligned},
                                                {"malloc_exec", OpKind::malloc_exec},
-                                               {"contigmalloc", OpKind::contigmalloc}}};
+                                               {"contigmalloc", OpKind::contigmalloc},
+                                               {"uma_zalloc", OpKind::uma_zalloc}}};
 
 namespace {
 
 constexpr std::uint64_t kTooMany = 1000001;  // CPUs
 
 // What the language knows and this machine does not model.
-constexpr std::array<std::string_view, 7> kNotModelled{
-    "reclaim", "sysctl", "poke", "malloc_domainset", "contigmalloc_domainset", "stream", "phase"};
+constexpr std::array<std::string_view, 6> kNotModelled{
+    "sysctl", "poke", "malloc_domainset", "contigmalloc_domainset", "stream", "phase"};
 constexpr std::array<std::string_view, 12> kKernelNotModelled{
     "redzone",     "memguard", "domains",      "numa",  "debug", "witness",
     "zone_offset", "numzones", "failure_rate", "kasan", "kmsan", "threads"};
@@ -82,7 +83,8 @@ void Parser::statement(std::vector<Op>& ops, int depth) {
   started_ = true;
   if (word == "type") return type_statement(ops, op, depth);
   if (word == "history") return history_statement(ops, op, depth);
-  operated_ = true;
+  operated_ = operated_ || word != "zone";
+  if (zone_statement(ops, op, word, depth)) return;
 
   const auto offset = [&] {
     if (eat('+')) op.extra = value(Context::size);
@@ -145,8 +147,9 @@ void Parser::refuse_unknown_statement(std::string_view word) {
     }
   }
   static const std::vector<std::string> kWords{
-      "kernel", "type", "history", "cpu",  "free",   "zfree",    "contigfree", "repeat", "wait",
-      "thread", "join", "unload",  "load", "expect", "critical", "interrupt",  "nosleep"};
+      "kernel", "type",   "zone",  "reclaim",    "uma_zfree", "zdestroy",  "history",
+      "cpu",    "free",   "zfree", "contigfree", "repeat",    "wait",      "thread",
+      "join",   "unload", "load",  "expect",     "critical",  "interrupt", "nosleep"};
   fail("WL_UNKNOWN_STATEMENT", word, "unknown statement " + std::string(word),
        "NAME = malloc ..., or a statement", nearest_names(word, kWords));
 }
@@ -167,6 +170,13 @@ void Parser::assignment(std::vector<Op>& ops, Op op, std::string_view name) {
          "an operation that returns a block", nearest_names(verb, names));
   }
   op.kind = found->kind;
+  if (op.kind == OpKind::uma_zalloc) {
+    op.detail = zone_ref();
+    op.flags = flags();
+    op.site = site();
+    ops.push_back(op);
+    return;
+  }
   if (op.kind == OpKind::realloc || op.kind == OpKind::reallocf) {
     const std::string_view old = word("the name of the old block");
     op.source = block_ref(old, false);

@@ -141,9 +141,46 @@ class Printer {
                                                : "nosleep";
         block(op, indent);
         break;
+      case OpKind::reclaim:
+        reclaim(op);
+        break;
+      case OpKind::zone:
+        zone(w_.zones[op.detail]);
+        break;
+      case OpKind::uma_zfree:
+        out_ += "uma_zfree " + w_.zones[op.detail].symbol + ' ';
+        ref(op.target);
+        site(op);
+        break;
+      case OpKind::zdestroy:
+        out_ += "zdestroy " + w_.zones[op.detail].symbol;
+        break;
       default:
         assignment(op);
     }
+  }
+
+  void reclaim(const Op& op) {
+    out_ += "reclaim ";
+    for (const FlagName& how : kReclaimNames)
+      if (how.bit == op.flags) out_ += how.name;
+    if (op.detail != kNone) out_ += " zone=" + quoted(w_.strings[op.detail]);
+    if (op.extra.number == 0) return;
+    out_ += " domain=";
+    value(op.value, Context::plain);
+  }
+
+  void zone(const ZoneDecl& z) {
+    out_ += "zone " + z.symbol + ' ' + quoted(z.name) + " size=" + std::to_string(z.size);
+    if (z.align != 0) out_ += " align=" + std::to_string(z.align);
+    if (z.limit != 0) out_ += " limit=" + std::to_string(z.limit);
+    bool first = true;
+    for (const FlagName& flag : kZoneFlagNames) {
+      if ((z.flags & static_cast<std::uint32_t>(flag.bit)) == 0) continue;
+      out_ += (first ? " flags=" : "|") + std::string(flag.name);
+      first = false;
+    }
+    if (!z.warning.empty()) out_ += " warning=" + quoted(z.warning);
   }
 
   void assignment(const Op& op) {
@@ -153,6 +190,11 @@ class Printer {
       if (name.kind == op.kind) out_ += name.name;
     }
     out_ += ' ';
+    if (op.kind == OpKind::uma_zalloc) {
+      out_ += w_.zones[op.detail].symbol + ' ';
+      flags(op);
+      return site(op);
+    }
     if (op.kind == OpKind::realloc || op.kind == OpKind::reallocf) {
       ref(op.source);
       out_ += ' ';
@@ -167,6 +209,11 @@ class Printer {
       if (minus) out_ += ')';
     }
     out_ += ' ' + w_.types[op.type].symbol + ' ';
+    flags(op);
+    site(op);
+  }
+
+  void flags(const Op& op) {
     bool first = true;
     for (const FlagName& flag : kFlagNames) {
       if ((op.flags & flag.bit) == 0) continue;
@@ -174,7 +221,6 @@ class Printer {
       out_ += flag.name;
       first = false;
     }
-    site(op);
   }
 
   void history(const Op& op) {
@@ -318,7 +364,9 @@ class Printer {
         out_ += w_.types[static_cast<std::size_t>(e.number)].symbol + ')';
         return;
       case Kind::fails:
-        out_ += "fails(" + quoted(w_.strings[static_cast<std::size_t>(e.number)]) + ')';
+      case Kind::sleeps:
+        out_ += (e.kind == Kind::fails ? "fails(" : "sleeps(") +
+                quoted(w_.strings[static_cast<std::size_t>(e.number)]) + ')';
         return;
       case Kind::size:
       case Kind::is_null:

@@ -54,7 +54,8 @@ Runner::State::State(const Workload& w, Kernel& k, RunHooks h)
       virtual_clock(!k.cpus().clock().is_real()),
       main{.random = Random(k.config().seed), .self = &k.cpus().current_thread()},
       names(w.names.size()),
-      types(w.types.size(), nullptr) {
+      types(w.types.size(), nullptr),
+      zones(w.zones.size(), nullptr) {
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (w.types[i].builtin) types[i] = k.type_by_symbol(w.types[i].symbol);
   }
@@ -244,6 +245,9 @@ void* Runner::State::shifted(Thread& thread, const Op& op, void* addr) {
 
 void Runner::State::release(Thread& thread, const Op& op) {
   const Slot slot = get(thread, op, op.target);
+  if (op.type == kNone && slot.type == kNone)
+    fail(op, "WL_NO_TYPE",
+         "the block came from a zone: it goes back with uma_zfree, or under a type");
   malloc_type* mtp = type_of(op, op.type == kNone ? slot.type : op.type);
   void* addr = slot.addr;
   if (op.extra.number != 0 || op.extra.expr != kNone) addr = shifted(thread, op, addr);
@@ -361,6 +365,12 @@ void Runner::State::operation(Thread& thread, const Op& op) {
     case OpKind::realloc:
     case OpKind::reallocf:
       return reallocate(thread, op);
+    case OpKind::reclaim:
+    case OpKind::zone:
+    case OpKind::uma_zalloc:
+    case OpKind::uma_zfree:
+    case OpKind::zdestroy:
+      return zone_operation(thread, op);
     case OpKind::repeat:
       return repeat(thread, op);
     case OpKind::critical:
@@ -484,6 +494,8 @@ Result<void> Runner::boot() {
   for (std::size_t i = 0; i < s.workload.boot_statements(); ++i) {
     if (ops[i].kind == OpKind::type) {
       s.type_statement(ops[i]);
+    } else if (ops[i].kind == OpKind::zone) {
+      s.make_zone(ops[i]);
     } else if (auto entered = s.history(ops[i]); !entered) {
       return entered;
     }

@@ -72,6 +72,12 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   void thread_body(Thread thread, const Op& op);
   void expect(Thread& thread, const Op& op);
   void type_statement(const Op& op);
+  // --- run_zones.cpp
+  void zone_operation(Thread& thread, const Op& op);
+  void make_zone(const Op& op);
+  void reclaim(Thread& thread, const Op& op);
+  uma_zone* zone_of(const Op& op);
+  std::uint32_t zone_flags_of(const Op& op) const;
   Result<void> history(const Op& op);
   void after_operation();
   void attend();  // unwinds when the run ends here
@@ -108,6 +114,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   Thread main;
   std::vector<NameStore> names;
   std::vector<malloc_type*> types;
+  std::vector<uma_zone*> zones;  // null: not made yet, or destroyed
   std::map<std::int64_t, std::vector<std::uint64_t>> zipf_tables;
   Outcome outcome;
   std::uint64_t operations = 0;

@@ -39,6 +39,8 @@ class Comparison {
     if (x.detail == kNone) return true;
     if (x.kind == OpKind::history) return a_.histories[x.detail] == b_.histories[y.detail];
     if (x.kind == OpKind::repeat) return true;  // the variable's name does not matter
+    if (x.kind == OpKind::reclaim) return a_.strings[x.detail] == b_.strings[y.detail];
+    if (x.kind != OpKind::thread) return a_.zones[x.detail] == b_.zones[y.detail];
     const ThreadDecl &s = a_.threads[x.detail], &t = b_.threads[y.detail];
     return s.name == t.name && s.execname == t.execname && optional(s.cpu, t.cpu) &&
            optional(s.pid, t.pid) && optional(s.ppid, t.ppid) && optional(s.tid, t.tid) &&
@@ -79,6 +81,7 @@ class Comparison {
       case Expr::Kind::is_null:
         return name(static_cast<Index>(s.number), static_cast<Index>(t.number));
       case Expr::Kind::fails:
+      case Expr::Kind::sleeps:
         return a_.strings[static_cast<std::size_t>(s.number)] ==
                b_.strings[static_cast<std::size_t>(t.number)];
       default:
@@ -111,7 +114,7 @@ bool Workload::operator==(const Workload& other) const {
 std::size_t Workload::boot_statements() const {
   const auto& ops = bodies.at(0);
   const auto first = std::find_if(ops.begin(), ops.end(), [](const Op& op) {
-    return op.kind != OpKind::type && op.kind != OpKind::history;
+    return op.kind != OpKind::type && op.kind != OpKind::history && op.kind != OpKind::zone;
   });
   return static_cast<std::size_t>(first - ops.begin());
 }

@@ -66,6 +66,7 @@ bool sets_block(const Op& op) {
     case OpKind::malloc_aligned:
     case OpKind::malloc_exec:
     case OpKind::contigmalloc:
+    case OpKind::uma_zalloc:
       return true;
     default:
       return false;

@@ -69,7 +69,8 @@ struct Expr {
     inuse,
     memuse,
     requests,  // number: type
-    fails,     // number: string
+    fails,
+    sleeps,  // number: string
     size,
     is_null,  // number: name; a, b: its indexes
     free_pages,
@@ -116,6 +117,11 @@ enum class OpKind : std::uint8_t {
   critical,
   interrupt,
   nosleep,
+  reclaim,  // flags: the request; detail: a zone's name in strings; value: domain if extra is 1
+  zone,     // detail: into Workload::zones, as of the next three
+  uma_zalloc,
+  uma_zfree,
+  zdestroy,
 };
 
 struct Op {
@@ -149,6 +155,13 @@ struct ThreadDecl {
   std::optional<Value> cpu, pid, ppid, tid, uid, gid;
 };
 
+struct ZoneDecl {
+  std::string symbol, name, warning;
+  std::uint64_t size = 0, align = 0, limit = 0;  // bytes, bytes, items; 0: not given
+  std::uint32_t flags = 0;                       // UMA_ZONE_*
+  bool operator==(const ZoneDecl&) const = default;
+};
+
 struct NameDecl {
   std::string text;
   int arity = 0;  // number of indexes; x and x[i] are two names
@@ -163,6 +176,7 @@ struct Workload {
   std::vector<Expr> exprs;
   std::vector<History> histories;
   std::vector<ThreadDecl> threads;
+  std::vector<ZoneDecl> zones;
   std::vector<std::vector<Op>> bodies;      // bodies[0]: the statements outside any block
   std::string file;                         // for messages
   std::shared_ptr<const std::string> text;  // the source, if it came from one
@@ -170,7 +184,8 @@ struct Workload {
   // Same settings and statements; places, and how things are interned, do not count.
   bool operator==(const Workload& other) const;
 
-  // Statements of bodies[0] that belong to boot: types and history before the first operation.
+  // Statements of bodies[0] that belong to boot: types, zones and history before the first
+  // operation.
   std::size_t boot_statements() const;
   // A Diagnostic at an operation's place, with its source line.
   Diagnostic diagnose(const Op& op, std::string tag, std::string message) const;
