@@ -162,14 +162,12 @@ bool zone_reclaim(uma_zone& zone, int domain, Reclaim how) {
     const std::uint16_t size = zone.uz_bucket_size.load(std::memory_order_relaxed);
     if (size > zone.uz_bucket_size_min) bucket_shrink(zone, static_cast<std::uint16_t>(size - 1));
   }
+  // A round-robin zone's lists hold items of any domain: slabs are looked at when all are through.
+  const bool mixed = (zone.uz_flags & UMA_ZONE_ROUNDROBIN) != 0 && how != Reclaim::timer;
   bool done = false;
-  for (std::size_t d = 0; d < zone.domains(); ++d) {
-    if (!in_domain(domain, d)) continue;
-    const bool freed = drain_domain(zone, d, how);
-    done = done || freed;
-    if (zone.uz_keg != nullptr && (how != Reclaim::timer || freed))
-      keg_drain(*zone.uz_keg, static_cast<int>(d));
-  }
+  for (std::size_t d = 0; d < zone.domains(); ++d)
+    if (mixed || in_domain(domain, d)) done = drain_domain(zone, d, how) || done;
+  if (zone.uz_keg != nullptr && (how != Reclaim::timer || done)) keg_drain(*zone.uz_keg, domain);
   return done;
 }
 

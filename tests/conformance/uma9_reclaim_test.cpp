@@ -119,6 +119,20 @@ TEST(Uma9Reclaim, TrimLeavesTheWorkingSet) {
   }
 }
 
+// REQ: UMA9-23. A round-robin zone's lists hold items of every domain, whichever is asked for.
+TEST(Uma9Reclaim, RoundRobinZonesAreDrainedWhole) {
+  KernelConfig config = small_config(2);
+  config.domains = 2;
+  Machine m(config);
+  uma_zone* zone = uma_zcreate(m.kernel.vm(), "rr", 16, nullptr, nullptr, nullptr, nullptr,
+                               UMA_ALIGN_PTR, UMA_ZONE_ROUNDROBIN);
+  std::vector<void*> items;
+  for (int i = 0; i < 4000; ++i) items.push_back(uma_zalloc(zone, kM_WAITOK));
+  for (void* item : items) uma_zfree(zone, item);
+  uma_zone_reclaim(zone, UMA_RECLAIM_DRAIN_CPU);
+  EXPECT_EQ(m.zone("rr").keg_pages, 0u);
+}
+
 // REQ: UMA9-25. Any other request is a panic.
 TEST(Uma9Reclaim, UnknownRequestsPanic) {
   Machine m;
