@@ -146,9 +146,7 @@ int uma_zone_set_max(uma_zone* zone, int nitems) {
 
 int uma_zone_get_max(uma_zone* zone) { return static_cast<int>(zone->limit.uz_max_items.load()); }
 
-int uma_zone_get_cur(uma_zone* zone) {
-  return static_cast<int>(zone_stats(*zone).used);
-}
+int uma_zone_get_cur(uma_zone* zone) { return static_cast<int>(zone_stats(*zone).used); }
 
 void uma_zone_set_warning(uma_zone* zone, const char* warning) {
   const std::lock_guard lock(zone->limit.mutex);

@@ -95,7 +95,7 @@ TEST(Uma9Zones, CachedItemsCountAgainstTheLimit) {
   EXPECT_EQ(m.zone("cached").fail, 1u);
   for (void* item : items) uma_zfree(zone, item);
   EXPECT_EQ(zone->limit.uz_items,
-            m.zone("cached").bucket_cache_items + m.zone("cached").cpu_items[0]);
+            m.zone("cached").bucket_cache_items + m.zone("cached").cpus.at(0).items);
   uma_zone_reclaim(zone, UMA_RECLAIM_DRAIN_CPU);
   EXPECT_EQ(zone->limit.uz_items, 0u);
 }

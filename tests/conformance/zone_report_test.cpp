@@ -58,14 +58,16 @@ TEST(ZoneReport, AllZonesStandInOrder) {
   std::vector<std::string> names;
   for (const ZoneStats& zone : report::take_snapshot(m.kernel).zones)
     names.push_back(zone.name + " " + std::to_string(zone.size));
-  ASSERT_EQ(names.size(), 26u);
+  ASSERT_EQ(names.size(), 31u);
   EXPECT_EQ(names.front(), "UMA Slabs 0 80");
   EXPECT_EQ(names[2], "2 Bucket 32");
   EXPECT_EQ(names[9], "256 Bucket 2048");
-  EXPECT_EQ(names[10], "malloc-16 16");
-  EXPECT_EQ(names[23], "malloc-65536 65536");
-  EXPECT_EQ(names[24], "same 64");
-  EXPECT_EQ(names[25], "same 32");
+  EXPECT_EQ(names[10], "pcpu-4 4");
+  EXPECT_EQ(names[14], "pcpu-64 64");
+  EXPECT_EQ(names[15], "malloc-16 16");
+  EXPECT_EQ(names[28], "malloc-65536 65536");
+  EXPECT_EQ(names[29], "same 64");
+  EXPECT_EQ(names[30], "same 32");
   uma_zdestroy(second);
   uma_zdestroy(first);
 }

@@ -168,7 +168,7 @@ class Simulation {
     for (const ModelZone& model : zones_) {
       if (static_cast<std::size_t>(uma_zone_get_cur(model.zone)) != model.live.size())
         return "items in use";
-      if (zone_counters(*model.zone).allocs != model.allocs) return "allocations";
+      if (zone_stats(*model.zone).allocs != model.allocs) return "allocations";
       if (model.limit != 0 && model.zone->limit.uz_items > model.limit) return "above the limit";
     }
     return {};
