@@ -50,7 +50,8 @@ awk -F'|' '
         else if (w == "to") through = 1
         else if (w ~ /^[0-9][0-9.]*[a-z]*$/) {
           if (what == "vector" && w ~ /\./) what = "section"
-          if (what == "section") print "section", w
+          if (what == "section" && w ~ /^9\./) print "vector", substr(w, 3)
+          else if (what == "section") print "section", w
           else if (what == "vector") print "vector", w
           if (through && last != "") {
             split(last, a, "."); split(w, b, ".")
