@@ -22,6 +22,7 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMostItem = std::uint64_t{1} << 24;  // bytes, of a zone of a workload
+constexpr std::uint64_t kMostUsed = std::uint64_t{1} << 28;  // items to be made
 constexpr std::uint64_t kMostLimit = (std::uint64_t{1} << 31) - 1;  // items, ditto
 
 // 1024 at a time, to the nearest unit; a half goes to the even neighbour, as printf(3) rounds.
@@ -343,6 +344,11 @@ class Importer {
   void items(const ZoneRow& row, int align, const std::string& block, const std::string& take,
              const std::string& give) {
     // A near limit makes buckets smaller; and zones of one name share one keg here.
+    if (row.used > kMostUsed) {
+      note(row, fmt::format("{} items are too many to make: none is", row.used));
+      body_ += "# too many to make\n";
+      return;
+    }
     const bool plain = row.limit == 0 || row.limit / 8 > BUCKET_MAX;
     const bool alone = std::count_if(table_.rows.begin(), table_.rows.end(),
                                      [&](const auto& each) { return each.name == row.name; }) == 1;

@@ -282,5 +282,17 @@ TEST(ImportVmstatZ, BadRowsAreNamed) {
               ElementsAre("t:1: skipped: no zone and colon", "t:2: z: skipped: items of 0 bytes"));
 }
 
+// REQ: ZIMPORT-14
+TEST(ImportVmstatZ, NumbersOfNoMachine) {
+  const ImportResult result =
+      import("z: 1, 2147483648, 4611686018427387904, 4611686018427387904, 0\n");
+  EXPECT_TRUE(told(result, "t:1: z: 4611686018427387904 items are too many to make: none is"));
+  EXPECT_THAT(result.text, HasSubstr("zone Z_Z \"z\" size=1\n"));
+  EXPECT_THAT(result.text, HasSubstr("# its limit of 2147483648 is beyond a workload's\n"));
+  EXPECT_THAT(result.text, Not(HasSubstr("repeat")));
+  EXPECT_TRUE(told(import("a: 1, 0, 1, 0, 1\nbig: 16777217, 0, 0, 0, 0\n"),
+                   "t:2: big: skipped: items of 16777217 bytes"));
+}
+
 }  // namespace
 }  // namespace dtmalloc::workload
