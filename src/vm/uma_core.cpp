@@ -89,25 +89,37 @@ int zone_domain_lowest(uma_zone& zone, int preferred) {
   return best;
 }
 
-// A bucket joins the list, as part of the working set or not.
-void zone_put_bucket(uma_zone& zone, int domain_id, uma_bucket* bucket, bool working_set) {
-  uma_timer_touch(*zone.vm);
-  const auto lock = zone_domain_lock(zone, domain_id);
+// A bucket joins the list, as part of the working set or not; its items go to the slabs if the list
+// has enough.
+void zone_put_bucket(uma_zone& zone, int domain_id, uma_bucket* bucket, void* udata,
+                     bool working_set) {
+  auto lock = zone_domain_lock(zone, domain_id);
   uma_zone_domain& domain = zone.domain(domain_id);
+  if (static_cast<std::uint64_t>(domain.uzd_nitems + bucket->ub_cnt) >= zone.uz_bucket_max) {
+    lock.unlock();
+    bucket_drain(zone, bucket);
+    bucket_free(zone, bucket, udata);
+    return;
+  }
   workset_put(domain, bucket->ub_cnt, working_set);
   bucket->ub_link = domain.uzd_buckets;
   domain.uzd_buckets = bucket;
+  lock.unlock();
+  uma_timer_touch(*zone.vm);
 }
 
 uma_bucket* zone_take_bucket(uma_zone& zone, int domain_id) {
-  uma_timer_touch(*zone.vm);
-  const auto lock = zone_domain_lock(zone, domain_id);
   uma_zone_domain& domain = zone.domain(domain_id);
+  // No lock for a list that is empty.
+  if (std::atomic_ref(domain.uzd_nitems).load(std::memory_order_relaxed) == 0) return nullptr;
+  auto lock = zone_domain_lock(zone, domain_id);
   uma_bucket* bucket = domain.uzd_buckets;
   if (bucket == nullptr) return nullptr;
   domain.uzd_buckets = bucket->ub_link;
   bucket->ub_link = nullptr;
   workset_take(domain, bucket->ub_cnt);
+  lock.unlock();
+  uma_timer_touch(*zone.vm);
   return bucket;
 }
 
@@ -159,24 +171,12 @@ int item_domain_of(uma_zone& zone, const void* item) {
 void zone_keep_bucket(uma_zone& zone, int domain, uma_bucket* bucket, void* udata,
                       bool working_set) {
   if ((zone.uz_flags & UMA_ZONE_ROUNDROBIN) != 0) domain = zone_domain_lowest(zone, domain);
-  bool too_many;
-  {
-    const std::lock_guard lock(zone.domain(domain).uzd_lock);
-    too_many = static_cast<std::uint64_t>(zone.domain(domain).uzd_nitems + bucket->ub_cnt) >=
-               zone.uz_bucket_max;
-  }
-  if (too_many) {
-    bucket_drain(zone, bucket);
-    bucket_free(zone, bucket, udata);
-  } else {
-    zone_put_bucket(zone, domain, bucket, working_set);
-  }
+  zone_put_bucket(zone, domain, bucket, udata, working_set);
 }
 
 // Items of several domains are sorted into a bucket of each domain; those that fill join their
 // domain's list. Without a bucket to sort into, the rest goes to the slabs.
 void zone_free_cross(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set) {
-  uma_timer_touch(*zone.vm);
   std::vector<uma_bucket*> full;
   while (bucket->ub_cnt != 0) {
     void* item = bucket->items()[bucket->ub_cnt - 1];
@@ -203,6 +203,7 @@ void zone_free_cross(uma_zone& zone, uma_bucket* bucket, void* udata, bool worki
       domain.uzd_cross = nullptr;
     }
   }
+  uma_timer_touch(*zone.vm);
   bucket_drain(zone, bucket);
   bucket_free(zone, bucket, udata);
   for (uma_bucket* cross : full)
@@ -254,9 +255,11 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags) {
   }
   // A fresh bucket that goes straight to a CPU; the list counts its own.
   auto count_fresh = [&](std::int64_t items) {
+    {
+      const std::lock_guard lock(zone.domain(domain).uzd_lock);
+      zone.domain(domain).uzd_imax += items;
+    }
     uma_timer_touch(*zone.vm);
-    const std::lock_guard lock(zone.domain(domain).uzd_lock);
-    zone.domain(domain).uzd_imax += items;
   };
   if (fresh) count_fresh(bucket->ub_cnt);
   Cpu& cpu = section_enter();
@@ -268,7 +271,7 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags) {
   }
   section_exit();
   if (fresh) count_fresh(-bucket->ub_cnt);
-  zone_put_bucket(zone, domain, bucket, !fresh);
+  zone_put_bucket(zone, domain, bucket, udata, !fresh);
   section_enter();
   return true;
 }
@@ -341,7 +344,7 @@ void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
   void* item = bucket->items()[--bucket->ub_cnt];
   // DEVIATES: an emptied bucket goes back to its zone: in the list it would pass for a full one.
   if (bucket->ub_cnt != 0)
-    zone_put_bucket(*zone, domain, bucket, true);
+    zone_put_bucket(*zone, domain, bucket, udata, true);
   else
     bucket_free(*zone, bucket, udata);
   item = item_ctor(*zone, item, udata, flags);

@@ -128,9 +128,10 @@ struct KegLayout {
   std::uint32_t pgoff;       // of an inline header
   std::uint32_t efficiency;  // percent, as the sysctl has it
 };
-// `cpus`: copies of each item, a page apart, with UMA_ZONE_PCPU.
+// `cpus`: copies of each item, a page apart, with UMA_ZONE_PCPU. `multipage`: more pages than an
+// item needs may make a better slab.
 KegLayout keg_layout(std::size_t size, int align, bool invariants, std::uint32_t flags = 0,
-                     int cpus = 1);
+                     int cpus = 1, bool multipage = true);
 // Bytes of an inline header for `items` items, and of an off-page header's item.
 std::size_t slab_header_size(std::uint32_t items, bool invariants);
 std::size_t offpage_header_size(std::uint32_t items, bool invariants);

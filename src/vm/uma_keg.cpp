@@ -257,7 +257,8 @@ std::size_t offpage_header_size(std::uint32_t items, bool invariants) {
          bit_bytes(items <= kSmallOffpage ? kSmallOffpage : SLAB_MAX_SETSIZE, invariants);
 }
 
-KegLayout keg_layout(std::size_t size, int align, bool invariants, std::uint32_t flags, int cpus) {
+KegLayout keg_layout(std::size_t size, int align, bool invariants, std::uint32_t flags, int cpus,
+                     bool multipage) {
   constexpr std::uint64_t kEnough = (std::uint64_t{100 - UMA_MAX_WASTE} << 31) / 100;
   const std::size_t rsize = round_up(size, static_cast<std::size_t>(align) + 1);
   const bool pcpu = (flags & UMA_ZONE_PCPU) != 0;
@@ -278,7 +279,7 @@ KegLayout keg_layout(std::size_t size, int align, bool invariants, std::uint32_t
       }
       if (best.efficiency >= kEnough) break;
     }
-    if (best.efficiency >= kEnough || pcpu) break;
+    if (best.efficiency >= kEnough || pcpu || !multipage) break;
   }
   KegLayout out{};
   out.rsize = static_cast<std::uint32_t>(rsize);

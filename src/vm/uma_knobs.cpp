@@ -74,6 +74,10 @@ void uma_knobs(Vm& vm) {
                   invoke_lowmem_handlers(vm, *value);
                   return 0;
                 }});
+  tree.add({.name = "vm.debug.uma_multipage_slabs",
+            .description = "whether a slab may have more pages than its item needs",
+            .read = [&vm] { return std::to_string(vm.multipage_slabs ? 1 : 0); },
+            .tunable = true});
   if (!vm.config.invariants) return;
   tree.add({.name = "vm.debug.divisor",
             .description = "check every this item; 0: none",

@@ -14,10 +14,18 @@
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
+namespace {
+
+// Others look at the count without the lock.
+void add_items(uma_zone_domain& domain, std::int64_t count) {
+  std::atomic_ref(domain.uzd_nitems).store(domain.uzd_nitems + count, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 // spec/malloc9.md 5.10, as all of this file.
 void workset_put(uma_zone_domain& domain, std::int64_t count, bool working_set) {
-  domain.uzd_nitems += count;
+  add_items(domain, count);
   if (!working_set) {
     domain.uzd_imax += count;
     domain.uzd_imin += count;
@@ -30,7 +38,7 @@ void workset_put(uma_zone_domain& domain, std::int64_t count, bool working_set) 
 }
 
 void workset_take(uma_zone_domain& domain, std::int64_t count) {
-  domain.uzd_nitems -= count;
+  add_items(domain, -count);
   if (domain.uzd_bimin <= domain.uzd_nitems) return;
   domain.uzd_bimin = domain.uzd_nitems;
   domain.uzd_imin = std::min(domain.uzd_imin, domain.uzd_nitems);
@@ -39,7 +47,7 @@ void workset_take(uma_zone_domain& domain, std::int64_t count) {
 // The bounds move along, so that the estimate does not see the reclaim.
 void workset_reclaim(uma_zone_domain& domain, std::int64_t count) {
   const std::int64_t shift = std::min(domain.uzd_bimin, count);
-  domain.uzd_nitems -= count;
+  add_items(domain, -count);
   domain.uzd_imax -= shift;
   domain.uzd_bimin -= shift;
   domain.uzd_imin -= std::min(domain.uzd_imin, count);

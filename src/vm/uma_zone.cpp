@@ -71,8 +71,8 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
                       std::uint32_t flags, std::uint8_t page_zone) {
   auto made = std::make_unique<uma_keg>();
   uma_keg* keg = made.get();
-  const KegLayout layout =
-      keg_layout(size, align, vm.config.invariants, flags, std::max(1, vm.config.cpus));
+  const KegLayout layout = keg_layout(size, align, vm.config.invariants, flags,
+                                      std::max(1, vm.config.cpus), vm.multipage_slabs);
   keg->vm = &vm;
   keg->uk_name = name;
   keg->uk_domain = std::make_unique<uma_domain[]>(static_cast<std::size_t>(vm.config.domains));

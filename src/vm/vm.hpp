@@ -223,8 +223,9 @@ struct Vm {
   void kmem_total_sub(std::uint64_t bytes) { uma_kmem_total.fetch_sub(bytes); }
 
   Lowmem lowmem;
-  std::atomic<int> zone_warnings{1};          // vm.zone_warnings
-  unsigned dbg_divisor = 1;                   // vm.debug.divisor; set when the machine boots
+  std::atomic<int> zone_warnings{1};  // vm.zone_warnings
+  bool multipage_slabs = true;        // vm.debug.uma_multipage_slabs; set before uma_startup()
+  unsigned dbg_divisor = 1;           // vm.debug.divisor; set when the machine boots
   std::atomic<std::uint64_t> dbg_trashed{0};  // vm.debug.trashed
   std::atomic<std::uint64_t> dbg_skipped{0};  // vm.debug.skipped
   std::atomic<int> bad_wait_flags{0};         // printed so far

@@ -107,19 +107,27 @@ TEST(Uma9, WaitokWithNovmIsAssertedAtTheSlab) {
 // short virtual time ago; buckets grow by one each time, from the next bucket on.
 TEST(Uma9, BucketsGrowUnderContention) {
   Machine m(small_config(2));
-  auto fill = [&](int cpu) {
+  m.kernel.cpus().bind(0);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 40; ++i) blocks.push_back(m.kernel.malloc(4096, &m.type, M_WAITOK));
+  // REQ: UMA9-78. The list was empty all the time: nobody took its lock.
+  m.kernel.cpus().bind(1);
+  for (int i = 0; i < 10; ++i) m.kernel.malloc(4096, &m.type, M_WAITOK);
+  EXPECT_EQ(m.zone("malloc-4096").bucket_size, 2u);
+  // A CPU keeps two buckets of two; the next free gives a full one to the list.
+  auto give = [&](int cpu, int count) {
     m.kernel.cpus().bind(cpu);
-    while (m.kernel.malloc(4096, &m.type, M_WAITOK) != nullptr &&
-           m.zone("malloc-4096").cpus.at(static_cast<std::size_t>(cpu)).items != 0) {
+    for (int i = 0; i < count; ++i) {
+      m.kernel.free(blocks.back(), &m.type);
+      blocks.pop_back();
     }
   };
-  fill(0);
-  fill(0);
+  give(0, 10);
   EXPECT_EQ(m.zone("malloc-4096").bucket_size, 2u);  // one CPU: never
-  fill(1);
+  give(1, 5);
   EXPECT_EQ(m.zone("malloc-4096").bucket_size, 3u);
   m.kernel.cpus().clock().advance(1'000'000);
-  fill(0);
+  give(0, 2);
   EXPECT_EQ(m.zone("malloc-4096").bucket_size, 3u);  // long ago
 }
 
@@ -131,11 +139,13 @@ TEST(Uma9, BucketsGrow_WhenTheLockIsTaken) {
   Machine m(config);
   m.kernel.cpus().bind(0);
   uma_zone* zone = m.kernel.impl().zones[9];
+  std::vector<void*> blocks;
+  for (int i = 0; i < 5; ++i) blocks.push_back(m.kernel.malloc(4096, &m.type, M_WAITOK));
   const std::uint16_t before = zone->uz_bucket_size;
   std::unique_lock held(zone->uz_domain[0].uzd_lock);
   std::thread other([&] {
     m.kernel.cpus().bind(1);
-    m.kernel.malloc(4096, &m.type, M_WAITOK);
+    for (void* block : blocks) m.kernel.free(block, &m.type);
     m.kernel.cpus().unbind();
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));

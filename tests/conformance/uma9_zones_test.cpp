@@ -344,6 +344,113 @@ TEST(Uma9Zones, VmZonesAskTheVmForNoBuckets) {
   EXPECT_EQ(m.zone("vm").free, 62u);  // the keg's: no bucket was filled
 }
 
+// REQ: UMA9-72
+TEST(Uma9Zones, Constants) {
+  EXPECT_EQ(UMA_SLAB_SIZE, 4096u);
+  EXPECT_EQ(UMA_MAX_WASTE, 10);
+  EXPECT_EQ(UMA_TIMEOUT, 20'000'000'000u);
+  EXPECT_EQ(SLAB_MAX_SETSIZE, 512);
+  EXPECT_EQ(BUCKET_MAX, 254);
+  EXPECT_EQ(UMA_ANYDOMAIN, -1);
+  EXPECT_EQ(UMA_RECLAIM_DRAIN, 1);
+  EXPECT_EQ(UMA_RECLAIM_DRAIN_CPU, 2);
+  EXPECT_EQ(UMA_RECLAIM_TRIM, 3);
+  constexpr std::pair<std::uint32_t, std::uint32_t> kFlags[] = {
+      {UMA_ZONE_UNMANAGED, 0x1},        {UMA_ZONE_ZINIT, 0x2},
+      {UMA_ZONE_CONTIG, 0x4},           {UMA_ZONE_NOTOUCH, 0x8},
+      {UMA_ZONE_MALLOC, 0x10},          {UMA_ZONE_NOFREE, 0x20},
+      {UMA_ZONE_MTXCLASS, 0x40},        {UMA_ZONE_VM, 0x80},
+      {UMA_ZONE_NOTPAGE, 0x100},        {UMA_ZONE_SECONDARY, 0x200},
+      {UMA_ZONE_NOBUCKET, 0x400},       {UMA_ZONE_MAXBUCKET, 0x800},
+      {UMA_ZONE_CACHESPREAD, 0x2000},   {UMA_ZONE_NODUMP, 0x4000},
+      {UMA_ZONE_PCPU, 0x8000},          {UMA_ZONE_FIRSTTOUCH, 0x10000},
+      {UMA_ZONE_ROUNDROBIN, 0x20000},   {UMA_ZONE_SMR, 0x40000},
+      {UMA_ZONE_NOKASAN, 0x80000},      {UMA_ZFLAG_OFFPAGE, 0x00200000},
+      {UMA_ZFLAG_HASH, 0x00400000},     {UMA_ZFLAG_VTOSLAB, 0x00800000},
+      {UMA_ZFLAG_CTORDTOR, 0x01000000}, {UMA_ZFLAG_LIMIT, 0x02000000},
+      {UMA_ZFLAG_CACHE, 0x04000000},    {UMA_ZFLAG_BUCKET, 0x10000000},
+      {UMA_ZFLAG_INTERNAL, 0x20000000}, {UMA_ZFLAG_TRASH, 0x40000000}};
+  for (const auto& [flag, value] : kFlags) EXPECT_EQ(flag, value);
+  Machine m;
+  for (uma_zone* zone : m.kernel.vm().bucket_zones)
+    EXPECT_EQ(zone->uz_flags & (UMA_ZONE_MTXCLASS | UMA_ZFLAG_BUCKET | UMA_ZONE_FIRSTTOUCH),
+              UMA_ZONE_MTXCLASS | UMA_ZFLAG_BUCKET | UMA_ZONE_FIRSTTOUCH);
+}
+
+// REQ: UMA9-73
+TEST(Uma9Zones, BucketsOfBucketZones) {
+  Machine m;
+  Vm& vm = m.kernel.vm();
+  m.kernel.cpus().bind(0);
+  const auto zone_of_bucket = [&](uma_bucket* bucket) {
+    return reinterpret_cast<uma_slab*>(vm.slab_word(bucket))->us_keg->uk_name;
+  };
+  uma_zone& own = *vm.bucket_zones[4];  // "32 Bucket"
+  uma_bucket* usual = bucket_alloc(own, nullptr, kM_NOWAIT);
+  EXPECT_EQ(zone_of_bucket(usual), "64 Bucket");  // 62 entries
+  own.uz_bucket_size = 30;                        // its own
+  uma_bucket* next = bucket_alloc(own, nullptr, kM_NOWAIT);
+  EXPECT_EQ(zone_of_bucket(next), "64 Bucket");
+  uma_zone* plain = zone_of(m, "plain", 512);
+  uma_bucket* bucket = bucket_alloc(*plain, nullptr, kM_NOWAIT);
+  EXPECT_EQ(zone_of_bucket(bucket), "32 Bucket");
+  auto* nested = reinterpret_cast<void*>(std::uintptr_t{UMA_ZFLAG_BUCKET});
+  EXPECT_EQ(bucket_alloc(own, nested, kM_NOWAIT), nullptr);
+  for (uma_bucket* mine : {usual, next}) bucket_free(own, mine, nullptr);
+  bucket_free(*plain, bucket, nullptr);
+}
+
+// REQ: UMA9-74
+TEST(Uma9Zones, ListsStayBelowTheirMost) {
+  Machine m;
+  uma_zone* zone = zone_of(m, "few", 64);
+  uma_zone_set_maxcache(zone, 100);  // buckets of 25, 50 in the list
+  std::vector<void*> items;
+  for (int i = 0; i < 200; ++i) items.push_back(uma_zalloc(zone, kM_WAITOK));
+  for (void* item : items) uma_zfree(zone, item);
+  const ZoneStats row = m.zone("few");
+  EXPECT_EQ(row.bucket_cache_items, 25u);  // 25 + 25 would reach 50
+  EXPECT_EQ(row.cpus.at(0).items, 50u);
+}
+
+// REQ: UMA9-75
+TEST(Uma9Zones, SetMaxWithDomains) {
+  KernelConfig config = small_config(2);
+  config.domains = 2;
+  Machine m(config);
+  uma_zone* zone = zone_of(m, "z", 64);
+  uma_zone_set_max(zone, 160);  // 3 * 2 + 2 buckets
+  EXPECT_EQ(zone->uz_bucket_size, 10);
+  EXPECT_EQ(zone->uz_bucket_max, 80u);
+  uma_zone* robin = zone_of(m, "rr", 64, UMA_ZONE_ROUNDROBIN);
+  uma_zone_set_max(robin, 160);  // 2 * 2
+  EXPECT_EQ(robin->uz_bucket_size, 20);
+}
+
+// REQ: UMA9-76
+TEST(Uma9Zones, ZeroingComesAfterTheConstructor) {
+  Machine m;
+  uma_zone* zone = uma_zcreate(
+      m.kernel.vm(), "ones", 64,
+      [](void* mem, int size, void*, int) {
+        std::fill_n(static_cast<char*>(mem), size, 'x');
+        return 0;
+      },
+      nullptr, nullptr, nullptr, UMA_ALIGN_PTR, 0);
+  const auto* item = static_cast<const char*>(uma_zalloc(zone, kM_WAITOK | kM_ZERO));
+  EXPECT_EQ(std::count(item, item + 64, 0), 64);
+}
+
+// REQ: UMA9-77
+TEST(Uma9Zones, MultipageSlabsCanBeForbidden) {
+  // 2104 bytes: one in a page is 51 %, nine in five pages are 92 %.
+  EXPECT_EQ(keg_layout(2100, 7, false).ppera, 5u);
+  EXPECT_EQ(keg_layout(2100, 7, false).ipers, 9u);
+  const KegLayout layout = keg_layout(2100, 7, false, 0, 1, false);
+  EXPECT_EQ(layout.ppera, 1u);
+  EXPECT_EQ(layout.ipers, 1u);
+}
+
 // REQ: UMA9-71. The C names, from a driver's file.
 TEST(Uma9Zones, KernelCUsesZones) {
   Machine m;
