@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <dtmalloc/kernel.hpp>
+#include <dtmalloc/report/report.hpp>
 #include <dtmalloc/workload/import.hpp>
 #include <fstream>
+#include <random>
 #include <sstream>
 
 #include "support/paths.hpp"
@@ -292,6 +295,56 @@ TEST(ImportVmstatZ, NumbersOfNoMachine) {
   EXPECT_THAT(result.text, Not(HasSubstr("repeat")));
   EXPECT_TRUE(told(import("a: 1, 0, 1, 0, 1\nbig: 16777217, 0, 0, 0, 0\n"),
                    "t:2: big: skipped: items of 16777217 bytes"));
+}
+
+// REQ: ZIMPORT-01, ZIMPORT-03
+TEST(ImportVmstatZ, ReadsWhatTheReportPrints) {
+  report::Snapshot snapshot;
+  std::mt19937_64 random(7);
+  const std::string names[] = {
+      "malloc-16", "64 pcpu",        "zio_data_buf_10485760_and_more", "a:b", "x",
+      "\xc3\xa4",  "quote \" and \\"};
+  for (int i = 0; i < 200; ++i) {
+    ZoneStats zone;
+    zone.name = names[random() % std::size(names)];
+    const auto any = [&random] { return random() >> (2 + random() % 62); };
+    zone.size = any() % 100000 + 1;
+    zone.limit = any();
+    zone.used = any();
+    zone.free = any();
+    zone.requests = any();
+    zone.fail = any();
+    zone.sleep = any();
+    zone.xdomain = any();
+    snapshot.zones.push_back(zone);
+  }
+  const struct {
+    int format;
+    ZoneFormat read;
+    std::size_t columns;
+  } kFormats[] = {{-1, ZoneFormat::z1, 5},
+                  {0, ZoneFormat::z2, 7},
+                  {1, ZoneFormat::z3, 8},
+                  {2, ZoneFormat::z16, 8}};
+  for (const auto& format : kFormats) {
+    for (const bool json : {false, true}) {
+      if (json && format.format < 1) continue;
+      const ZoneTable table =
+          json ? read_vmstat_z_json(report::print_vmstat_z_json(snapshot, format.format), "t")
+               : read_vmstat_z(report::print_vmstat_z(snapshot, format.format), "t");
+      EXPECT_TRUE(table.notes.empty()) << table.notes.front();
+      ASSERT_EQ(table.rows.size(), snapshot.zones.size());
+      for (std::size_t i = 0; i < table.rows.size(); ++i) {
+        const ZoneStats& z = snapshot.zones[i];
+        std::vector<std::uint64_t> want{z.size,     z.limit, z.used,  z.free,
+                                        z.requests, z.fail,  z.sleep, z.xdomain};
+        std::fill(want.begin() + static_cast<std::ptrdiff_t>(format.columns), want.end(), 0);
+        EXPECT_EQ(numbers(table.rows[i]), want) << z.name;
+        EXPECT_EQ(table.rows[i].name, z.name);
+        EXPECT_EQ(table.rows[i].format, format.read);
+      }
+    }
+  }
 }
 
 }  // namespace
