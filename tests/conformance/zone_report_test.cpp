@@ -124,5 +124,99 @@ TEST(ZoneReport, CrossBucketsCountAsFreeAndAsForeign) {
   EXPECT_FALSE(m.kernel.sysctl().find(top + "domain.2.imax"));
 }
 
+// A machine with two cache-only zones and a keg of three zones.
+struct ManyZones : Machine {
+  ManyZones() {
+    Vm& vm = kernel.vm();
+    auto import = [](void* arg, void** store, int, int, int) {
+      *store = arg;
+      return 1;
+    };
+    auto release = [](void*, void**, int) {};
+    older = uma_zcache_create(vm, "cache 1", 100, nullptr, nullptr, nullptr, nullptr, import,
+                              release, this, 0);
+    primary = uma_zcreate(vm, "primary", 256, nullptr, nullptr, nullptr, nullptr, UMA_ALIGN_PTR, 0);
+    newer = uma_zcache_create(vm, "cache 2", 50, nullptr, nullptr, nullptr, nullptr, import,
+                              release, this, 0);
+    first = uma_zsecond_create("second 1", nullptr, nullptr, nullptr, nullptr, primary);
+    second = uma_zsecond_create("second 2", nullptr, nullptr, nullptr, nullptr, primary);
+  }
+  std::string stream() { return kernel.sysctl().find("vm.zone_stats")->bytes(); }
+  std::string value(const char* name) {
+    const auto node = kernel.sysctl().find(std::string("vm.uma.") + name);
+    return node ? node->read() : "(none)";
+  }
+  uma_zone *older, *newer, *primary, *first, *second;
+};
+
+// REQ: VMSTATZ-06, STREAM-10, DDB-10
+TEST(ZoneReport, CacheZonesStandFirstAndSecondaryBeforePrimary) {
+  ManyZones m;
+  std::vector<std::string> names;
+  for (const ZoneStats& zone : m.kernel.zones()) names.push_back(zone.name);
+  ASSERT_GT(names.size(), 5u);
+  EXPECT_EQ(names[0], "cache 1");
+  EXPECT_EQ(names[1], "cache 2");
+  EXPECT_EQ(names.back(), "primary");
+  EXPECT_EQ(names[names.size() - 2], "second 1");
+  EXPECT_EQ(names[names.size() - 3], "second 2");
+  const auto rows = support::memstat_uma(m.stream());
+  ASSERT_EQ(rows.size(), names.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].name, names[i]);
+
+  ASSERT_NE(uma_zalloc(m.newer, kM_WAITOK), nullptr);
+  EXPECT_EQ(report::print_ddb_umacache(report::take_snapshot(m.kernel)),
+            "              Zone     Size     Used     Free     Requests   Bucket\n"
+            "           cache 2       50        1        0            1      254\n"
+            "           cache 1      100        0        0            0      126\n");
+  const std::string uma = report::print_ddb_uma(report::take_snapshot(m.kernel), true);
+  EXPECT_EQ(uma.find("cache"), std::string::npos);
+  EXPECT_EQ(m.value("cache_2.keg.name"), "cache_zone");
+  EXPECT_EQ(m.value("cache_2.keg.ipers"), "(none)");
+  EXPECT_EQ(m.value("cache_2.stats.allocs"), "1");
+}
+
+// REQ: DDB-09, STREAM-05, STREAM-10
+TEST(ZoneReport, TheKegsFreeItemsAreThePrimaryZones) {
+  ManyZones m;
+  ASSERT_NE(uma_zalloc(m.first, kM_WAITOK), nullptr);  // 62 items of 5 slabs of 15
+  const report::Snapshot snapshot = report::take_snapshot(m.kernel);
+  const std::string table = report::print_vmstat_z(snapshot, 2);
+  EXPECT_EQ(line_of(table, "second 1:"),
+            "second 1:               256,      0,       1,      61,       1,   0,   0,   0");
+  EXPECT_EQ(line_of(table, "primary:"),
+            "primary:                256,      0,       0,      13,       0,   0,   0,   0");
+  const std::string uma = report::print_ddb_uma(snapshot, true);
+  EXPECT_EQ(line_of(uma, "\"second 1"), "\"second 1\",256,1,61,1,0,62,15872,0");
+  EXPECT_EQ(line_of(uma, "\"primary"), "\"primary\",256,0,13,0,0,62,3328,0");
+  for (const support::MemstatZone& row : support::memstat_uma(m.stream())) {
+    if (row.name == "second 1" || row.name == "primary") {
+      EXPECT_EQ(row.secondary, row.name == "second 1");
+      EXPECT_EQ(row.kegfree, 13u);  // of the keg, whichever zone
+      EXPECT_EQ(row.free(), row.secondary ? 61u : 13u);
+      EXPECT_EQ(row.pages, 5u);
+    }
+  }
+}
+
+// REQ: STREAM-05, SYSCTL-03
+TEST(ZoneReport, ALimitIsTold) {
+  ManyZones m;
+  uma_zone_set_max(m.primary, 1000);
+  ASSERT_NE(uma_zalloc(m.primary, kM_WAITOK), nullptr);
+  EXPECT_EQ(m.value("primary.limit.max_items"), "1000");
+  EXPECT_EQ(m.value("primary.limit.items"), std::to_string(1 + m.zone("primary").cpus.at(0).items));
+  EXPECT_EQ(
+      line_of(report::print_vmstat_z(report::take_snapshot(m.kernel), 2), "primary:").substr(0, 35),
+      "primary:                256,   1000");
+  for (const support::MemstatZone& row : support::memstat_uma(m.stream())) {
+    if (row.name == "primary") {
+      EXPECT_EQ(row.countlimit, 1000u);
+      EXPECT_EQ(row.maxpages, 66u);  // 1000 / 15 slabs of a page
+      EXPECT_EQ(row.pages, m.zone("primary").items / 15);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dtmalloc
