@@ -297,6 +297,7 @@ void Vm::page_free(std::uint64_t first, std::uint64_t pages) {
 }
 
 void Vm::page_wait(DomainMask set, std::uint64_t seen) {
+  if (in_reclaim_pass()) cpus.panic("not modelled: a handler of vm_lowmem sleeps");
   page_waiters.fetch_add(1);
   struct Done {
     std::atomic<int>& waiters;

@@ -45,7 +45,18 @@ std::uint64_t operations_done(Vm& vm) {
   return sum;
 }
 
+thread_local int passes = 0;  // that this thread is in
+
+class InPass {
+ public:
+  InPass() { ++passes; }
+  ~InPass() { --passes; }
+  InPass(const InPass&) = delete;
+  InPass& operator=(const InPass&) = delete;
+};
+
 void daemon_pass(Vm& vm) {
+  const InPass pass;
   {
     const std::lock_guard lock(vm.lowmem.mutex);
     vm.lowmem.daemon.due = false;
@@ -58,6 +69,7 @@ void daemon_pass(Vm& vm) {
 }
 
 void worker_pass(Vm& vm) {
+  const InPass pass;
   {
     const std::lock_guard lock(vm.lowmem.mutex);
     vm.lowmem.worker.due = false;
@@ -82,7 +94,10 @@ void schedule(Vm& vm, Lowmem::Pass& pass, void (*function)(Vm&)) {
 
 }  // namespace
 
+bool in_reclaim_pass() { return passes != 0; }
+
 void invoke_lowmem_handlers(Vm& vm, int flags) {
+  const InPass pass;
   std::vector<std::shared_ptr<LowmemHandler::Entry>> handlers;
   {
     const std::lock_guard lock(vm.lowmem.mutex);

@@ -36,10 +36,10 @@ void complain(uma_zone& zone) {
   if (!text.empty()) vm.cpus.console(text);
   if (!act) return;
   vm.cpus.clock().schedule(now, 0, [&vm, &zone] {
-    const ZonesInUse in_use(vm);
-    if (std::find(in_use.zones.begin(), in_use.zones.end(), &zone) == in_use.zones.end()) return;
     std::function<void(uma_zone*)> action;
     {
+      const ZonesInUse in_use(vm);
+      if (std::find(in_use.zones.begin(), in_use.zones.end(), &zone) == in_use.zones.end()) return;
       const std::lock_guard lock(zone.limit.mutex);
       zone.limit.action_due = false;
       action = zone.limit.uz_maxaction;
@@ -60,6 +60,7 @@ ZoneLimit::Ticket* next_sleeper(ZoneLimit& limit) {
 void wait_for_limit(uma_zone& zone, std::unique_lock<std::mutex>& lock) {
   ZoneLimit& limit = zone.limit;
   ZoneLimit::Ticket ticket;
+  if (in_reclaim_pass()) zone.vm->cpus.panic("not modelled: a handler of vm_lowmem sleeps");
   limit.queue.push_back(&ticket);
   limit.uz_sleepers.fetch_add(1);
   zone.uz_sleeps.fetch_add(1);

@@ -280,6 +280,8 @@ std::string operation_text(Vm& vm);
 void pages_changed(Vm& vm);
 void pagedaemon_wakeup(Vm& vm);
 void invoke_lowmem_handlers(Vm& vm, int flags);
+// Whether the calling thread runs a pass or a handler: it must not sleep.
+bool in_reclaim_pass();
 void lowmem_end(Vm& vm);
 
 }  // namespace dtmalloc

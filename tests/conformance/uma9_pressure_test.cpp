@@ -140,6 +140,17 @@ TEST(Uma9Pressure, HandlersHelpSleepers) {
   EXPECT_NE(m.kernel.malloc(70000, &m.type, M_WAITOK), nullptr);
 }
 
+// REQ: UMA9-41. A handler that would sleep is refused.
+TEST(Uma9Pressure, HandlersMustNotSleep) {
+  Machine m(small_config(1, 8 << 20));
+  while (m.kernel.malloc(70000, &m.type, M_NOWAIT) != nullptr) {
+  }
+  const LowmemHandler handler(m.kernel.vm(),
+                              [&](int) { m.kernel.malloc(70000, &m.type, M_WAITOK); });
+  EXPECT_EQ(panic_of([&] { m.kernel.malloc(70000, &m.type, M_WAITOK); }),
+            "not modelled: a handler of vm_lowmem sleeps");
+}
+
 // REQ: UMA9-43. All asleep, and a full reclaim freed nothing: a panic that names each of them.
 TEST(Uma9Pressure, DeadlockNamesEverySleeper) {
   Machine m(small_config(2, 2 << 20));

@@ -182,6 +182,21 @@ TEST(Uma9Zones, MaxactionRuns) {
   EXPECT_EQ(runs, 2);
 }
 
+// REQ: UMA9-53. An action may destroy its zone.
+TEST(Uma9Zones, MaxactionMayDestroyTheZone) {
+  Machine m;
+  uma_zone* zone = zone_of(m, "act", 64);
+  uma_zone_set_max(zone, 1);
+  void* item = uma_zalloc(zone, kM_NOWAIT);
+  uma_zone_set_maxaction(zone, [&](uma_zone* which) {
+    uma_zfree(which, item);
+    uma_zdestroy(which);
+  });
+  EXPECT_EQ(uma_zalloc(zone, kM_NOWAIT), nullptr);
+  m.kernel.cpus().clock().advance(1);
+  for (const ZoneStats& row : m.kernel.zones()) EXPECT_NE(row.name, "act");
+}
+
 struct Pool {
   std::vector<std::uint64_t> storage = std::vector<std::uint64_t>(100);
   std::vector<void*> free;

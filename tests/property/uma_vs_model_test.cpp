@@ -38,6 +38,34 @@ TEST(UmaVsModel, Agrees_WhenNothingIsTraced) {
   });
 }
 
+// Memory that is given back in any place changes neither what a caller sees nor any law.
+TEST(UmaVsModel, Agrees_WhereverMemoryIsReclaimed) {
+  const auto reclaimed = [](const Workload& workload) -> std::string {
+    Workload with = workload;
+    std::uint64_t random = with.bodies[0].size();
+    std::vector<workload::Op> ops;
+    for (const workload::Op& op : workload.bodies[0]) {
+      ops.push_back(op);
+      random = random * 6364136223846793005 + 1442695040888963407;
+      if (op.kind == workload::OpKind::type || random >> 59 != 0) continue;
+      workload::Op reclaim;
+      reclaim.kind = workload::OpKind::reclaim;
+      reclaim.flags = 1 + static_cast<int>((random >> 32) % 3);
+      ops.push_back(reclaim);
+    }
+    with.bodies[0] = std::move(ops);
+    for (const bool invariants : {false, true}) {
+      Replay replay(with, {.probes = true, .invariants = invariants});
+      std::string problem = replay.run();
+      if (problem.empty()) problem = replay.compare_all();
+      if (!problem.empty()) return problem;
+    }
+    return "";
+  };
+  check_law(150, mixed_profile, reclaimed);
+  check_law(60, tight_profile, reclaimed);
+}
+
 // INVARIANTS changes how many items a slab holds, not what a caller may see.
 TEST(UmaVsModel, HasTheSameStatistics_WithAndWithoutInvariants) {
   check_law(100, mixed_profile, [](const Workload& workload) -> std::string {

@@ -134,6 +134,9 @@ std::string Replay::step(const Op& op) {
     case OpKind::zfree:
     case OpKind::contigfree:
       return release(op);
+    case OpKind::reclaim:  // no difference that a user of malloc(9) may see
+      uma_reclaim(kernel_->vm(), op.flags);
+      return "";
     default:
       DTM_CHECK(false, "a replay wants a flat workload");
   }
