@@ -18,19 +18,20 @@ constexpr std::uint32_t kInherited =
     UMA_ZONE_NOTOUCH | UMA_ZONE_MALLOC | UMA_ZONE_NOFREE | UMA_ZONE_VM | UMA_ZONE_NOTPAGE |
     UMA_ZONE_PCPU | UMA_ZONE_FIRSTTOUCH | UMA_ZONE_ROUNDROBIN | UMA_ZONE_NOKASAN |
     UMA_ZFLAG_OFFPAGE | UMA_ZFLAG_HASH | UMA_ZFLAG_VTOSLAB | UMA_ZFLAG_BUCKET | UMA_ZFLAG_INTERNAL;
-// NOTPAGE needs a page supplier of the user's, CACHESPREAD items that straddle pages, SMR readers
-// that hold no reference. SECONDARY and CACHE have functions of their own.
-constexpr std::uint32_t kNotModelled =
-    UMA_ZONE_NOTPAGE | UMA_ZONE_CACHESPREAD | UMA_ZONE_SMR | UMA_ZONE_SECONDARY | UMA_ZFLAG_CACHE;
+struct Refused {
+  std::uint32_t flag;
+  const char* text;
+};
+constexpr Refused kNotModelled[] = {
+    {UMA_ZONE_NOTPAGE, "UMA_ZONE_NOTPAGE: memory that the machine's pages are not"},
+    {UMA_ZONE_CACHESPREAD, "UMA_ZONE_CACHESPREAD: items that lie across pages"},
+    {UMA_ZONE_SMR, "UMA_ZONE_SMR: readers that hold no reference"},
+    {UMA_ZONE_SECONDARY, "UMA_ZONE_SECONDARY here: uma_zsecond_create() makes such a zone"},
+    {UMA_ZFLAG_CACHE, "UMA_ZFLAG_CACHE here: uma_zcache_create() makes such a zone"},
+};
 
 constexpr std::size_t kZoneStride = 128;  // of the simulated addresses of zones
 static_assert(sizeof(uma_zone) >= kZoneStride);
-
-std::string hex(std::uint32_t value) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%#x", value);
-  return text;
-}
 
 }  // namespace
 
@@ -129,8 +130,8 @@ void uma_startup(Vm& vm) {
 }
 
 void check_zone_flags(Vm& vm, std::uint32_t flags) {
-  if ((flags & kNotModelled) != 0)
-    vm.cpus.panic("not modelled: uma_zcreate with flags " + hex(flags & kNotModelled));
+  for (const Refused& refused : kNotModelled)
+    if ((flags & refused.flag) != 0) vm.cpus.panic(std::string("not modelled: ") + refused.text);
 }
 
 uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor, uma_dtor dtor,

@@ -271,7 +271,7 @@ TEST(Uma9, UnmodelledZonesAreRefused) {
               uma_zcreate(m.kernel.vm(), "x", 64, nullptr, nullptr, nullptr, nullptr, UMA_ALIGN_PTR,
                           UMA_ZONE_SMR);
             }),
-            "not modelled: uma_zcreate with flags 0x40000");
+            "not modelled: UMA_ZONE_SMR: readers that hold no reference");
 }
 
 // REQ: UMA9-13. The thresholds of a domain.
