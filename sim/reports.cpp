@@ -3,6 +3,8 @@
 
 #include "reports.hpp"
 
+#include <dtmalloc/kern/malloc_type.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -96,6 +98,43 @@ std::string ddb_uma(const Report& report, Kernel& kernel, bool) {
 
 std::string ddb_umacache(const Report&, Kernel& kernel, bool) {
   return report::print_ddb_umacache(take_snapshot(kernel));
+}
+
+// A type by symbol, description or address; null: none, or memory that cannot be read.
+const malloc_type* find_type(const std::string& name, Kernel& kernel) {
+  std::uint64_t address = 0;
+  const char* end = name.data() + name.size();
+  if (name.starts_with("0x") && std::from_chars(name.data() + 2, end, address, 16).ptr == end) {
+    return static_cast<const malloc_type*>(
+        kernel.addresses().to_host(address, sizeof(malloc_type)));
+  }
+  const malloc_type* by_symbol = kernel.type_by_symbol(name);
+  return by_symbol != nullptr ? by_symbol : kernel.type(name);
+}
+
+// The command exists in kernels with MALLOC_DEBUG_MAXZONES above 1 only.
+std::optional<ReportError> read_multizone(Report& report, ReportContext& context) {
+  const std::string name = "--report ddb-multizone=" + report.value;
+  if (!context.kernel.sysctl().find("debug.malloc.numzones"))
+    return ReportError{name +
+                       ": the kernel has one zone for each size, expected "
+                       "MALLOC_DEBUG_MAXZONES above 1"};
+  if (find_type(report.value, context.kernel) != nullptr) return std::nullopt;
+  std::vector<std::string> names;
+  for (const malloc_type* type : context.kernel.types()) {
+    names.emplace_back(context.kernel.symbol(*type));
+    names.emplace_back(type->ks_shortdesc);
+  }
+  return ReportError{name + ": no such type", nearest_names(report.value, names)};
+}
+
+std::string ddb_multizone(const Report& report, Kernel& kernel, bool) {
+  const malloc_type* type = find_type(report.value, kernel);
+  if (type == nullptr) {  // unloaded meanwhile
+    complain("--report ddb-multizone=" + report.value + ": no such type any more");
+    return {};
+  }
+  return report::print_ddb_multizone(take_snapshot(kernel), *type);
 }
 
 // --- sysctl
@@ -206,6 +245,7 @@ constexpr std::array kReports{
     ReportKind{"ddb-malloc", "i", !kValue, !kJson, read_ddb, ddb_malloc},
     ReportKind{"ddb-uma", "i", !kValue, !kJson, read_ddb, ddb_uma},
     ReportKind{"ddb-umacache", "", !kValue, !kJson, nullptr, ddb_umacache},
+    ReportKind{"ddb-multizone", "TYPE", kValue, !kJson, read_multizone, ddb_multizone},
     ReportKind{"sysctl", "[-do] NAME", kValue, !kJson, read_sysctl, sysctl},
     ReportKind{"malloc-stats-stream", "FILE", kValue, kJson, open_stream, malloc_stats_stream},
     ReportKind{"zone-stats-stream", "FILE", kValue, kJson, open_stream, zone_stats_stream},

@@ -83,6 +83,15 @@ TEST_F(ReportCommand, VmstatZPrintsInTheFormatOfARelease) {
   EXPECT_EQ(head("--report vmstat-z=capture"), z2);
 }
 
+// REQ: DDB-11
+TEST_F(ReportCommand, SubzonesAreShownWhereThereAreSome) {
+  const Ran ran = run("printf 'type M_A \"a\"' | dtmalloc run - --report ddb-multizone=M_A");
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_EQ(ran.err,
+            "dtmalloc: --report ddb-multizone=M_A: the kernel has one zone for each size, expected "
+            "MALLOC_DEBUG_MAXZONES above 1\n");
+}
+
 // REQ: VMSTAT-09
 TEST_F(ReportCommand, LibxoHasTwoStyles) {
   const std::string load = "printf 'a = malloc 1 M_TEMP M_WAITOK' | dtmalloc run - ";
