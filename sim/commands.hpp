@@ -27,6 +27,7 @@ struct MachineOptions {
   std::optional<std::uint64_t> mem, seed;
   std::optional<bool> real_clock;
   bool invariants = false;
+  bool ledger = false;
 };
 
 // One -n or -s, in the order of the command line.

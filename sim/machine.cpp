@@ -48,6 +48,7 @@ std::optional<KernelConfig> machine_config(const workload::Workload& workload,
   if (options.seed) config.seed = *options.seed;
   if (options.real_clock) config.real_clock = *options.real_clock;
   if (options.invariants) config.invariants = true;
+  if (options.ledger && !config.ledger) config.ledger.emplace();
   if (!good("the machine")) return std::nullopt;
   return config;
 }

@@ -47,6 +47,7 @@ void add_machine_options(CLI::App& app, MachineOptions& machine) {
                  "seed of the run")
       ->type_name("N");
   app.add_flag("--invariants", machine.invariants, "kernel option INVARIANTS");
+  app.add_flag("--ledger", machine.ledger, "books beyond the kernel: owners, peaks, findings");
   app.add_option_function<std::string>(
          "--clock", [&machine](const std::string& clock) { machine.real_clock = clock == "real"; },
          "virtual (default) or real")

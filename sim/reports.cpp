@@ -11,6 +11,8 @@
 #include <dtmalloc/report/report.hpp>
 #include <set>
 
+#include "ledger_reports.hpp"
+
 namespace dtmalloc::sim {
 namespace {
 
@@ -249,10 +251,15 @@ constexpr std::array kReports{
     ReportKind{"sysctl", "[-do] NAME", kValue, !kJson, read_sysctl, sysctl},
     ReportKind{"malloc-stats-stream", "FILE", kValue, kJson, open_stream, malloc_stats_stream},
     ReportKind{"zone-stats-stream", "FILE", kValue, kJson, open_stream, zone_stats_stream},
+    ReportKind{"leaks", "by-stack|TYPE", !kValue, kJson, read_leaks, leaks, LedgerNeed::blocks},
+    ReportKind{"peaks", "TYPE", !kValue, kJson, read_of_type, peaks, LedgerNeed::sums},
+    ReportKind{"waste", "TYPE", !kValue, kJson, read_of_type, waste, LedgerNeed::blocks},
+    ReportKind{"history", "BLOCK|ADDRESS", kValue, kJson, read_history, history,
+               LedgerNeed::blocks},
+    ReportKind{"findings", "", !kValue, kJson, nullptr, findings, LedgerNeed::blocks},
+    ReportKind{"series", "INTERVAL", kValue, kJson, read_series, series, LedgerNeed::sums},
+    ReportKind{"types", "", !kValue, kJson, nullptr, types},
 };
-
-// Named by the design and not there yet.
-constexpr std::array<std::string_view, 4> kLater{"leaks", "peaks", "waste", "series"};
 
 const ReportKind* find_kind(std::string_view name) {
   for (const ReportKind& kind : kReports)
@@ -261,8 +268,6 @@ const ReportKind* find_kind(std::string_view name) {
 }
 
 std::optional<ReportError> unknown_report(const std::string& name) {
-  if (std::find(kLater.begin(), kLater.end(), name) != kLater.end())
-    return ReportError{"the report " + name + " is not modelled yet"};
   std::vector<std::string> names;
   for (const ReportKind& kind : kReports) names.emplace_back(kind.name);
   const std::vector<std::string> near = nearest_names(name, names);
@@ -270,18 +275,23 @@ std::optional<ReportError> unknown_report(const std::string& name) {
       "unknown report '" + name + "'" + (near.empty() ? ", expected " + report_names() : ""), near};
 }
 
+// The name and the value of an item of a list.
+std::pair<std::string, std::string> split(const std::string& item) {
+  const std::size_t equals = item.find('=');
+  return {item.substr(0, equals), equals == item.npos ? std::string() : item.substr(equals + 1)};
+}
+
 // One item of a list.
 std::optional<ReportError> read_report(const std::string& item, const std::string& libxo,
                                        ReportContext& context, std::vector<Report>& reports) {
-  const std::size_t equals = item.find('=');
-  const std::string name = item.substr(0, equals);
+  const auto [name, value] = split(item);
   if (name.empty()) return ReportError{"an empty name in the list of --report"};
   const ReportKind* kind = find_kind(name);
   if (kind == nullptr) return unknown_report(name);
-  const bool given = equals != item.npos;
+  const bool given = item.size() > name.size();
   if (given && kind->value.empty())
     return ReportError{"--report " + item + ": " + name + " takes no value"};
-  Report report{kind, given ? item.substr(equals + 1) : std::string()};
+  Report report{kind, value};
   if (report.value.empty() && (given || kind->needs_value))
     return ReportError{"--report " + item + ": expected " + name + "=" + std::string(kind->value)};
   if (!libxo.empty() && !kind->json)
@@ -292,18 +302,47 @@ std::optional<ReportError> read_report(const std::string& item, const std::strin
   return std::nullopt;
 }
 
+// The items of a list; commas inside brackets belong to a block's indexes.
+std::vector<std::string> items_of(const std::string& list) {
+  std::vector<std::string> items(1);
+  int depth = 0;
+  for (const char c : list) {
+    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    if (c == ',' && depth <= 0)
+      items.emplace_back();
+    else
+      items.back() += c;
+  }
+  return items;
+}
+
 std::optional<ReportError> read_list(const std::string& list, const std::string& libxo,
                                      ReportContext& context, std::vector<Report>& reports) {
-  for (std::size_t from = 0; from <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', from), list.size());
-    if (auto error = read_report(list.substr(from, comma - from), libxo, context, reports))
-      return error;
-    from = comma + 1;
-  }
+  for (const std::string& item : items_of(list))
+    if (auto error = read_report(item, libxo, context, reports)) return error;
   return std::nullopt;
 }
 
 }  // namespace
+
+void prepare_ledger(const std::vector<std::string>& lists, KernelConfig& config) {
+  LedgerNeed need = LedgerNeed::none;
+  std::uint64_t series = 0;
+  for (const std::string& list : lists) {
+    for (const std::string& item : items_of(list)) {
+      const auto [name, value] = split(item);
+      const ReportKind* kind = find_kind(name);
+      if (kind != nullptr) need = std::max(need, kind->ledger);
+      if (name == "series") series = workload::parse_time(value).value_or(0);
+    }
+  }
+  if (need == LedgerNeed::none) return;
+  if (!config.ledger) {
+    config.ledger.emplace();
+    if (need == LedgerNeed::sums) config.ledger->blocks = config.ledger->addresses = 0;
+  }
+  config.ledger->series = series;
+}
 
 bool read_reports(const RunOptions& options, bool by_default, ReportContext context,
                   std::vector<Report>& reports, int& status) {

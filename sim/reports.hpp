@@ -31,6 +31,9 @@ struct ReportError {
 
 struct Report;
 
+// The books beyond the kernel that a report is made from: sums alone, or every block.
+enum class LedgerNeed : std::uint8_t { none, sums, blocks };
+
 // A new report is a printer in src/report, a row of the table, a line in sim/README.md and
 // sim/dtmalloc.1, and a golden case.
 struct ReportKind {
@@ -41,15 +44,20 @@ struct ReportKind {
   // Judges report.value and keeps what it means; null: any value will do.
   std::optional<ReportError> (*read)(Report& report, ReportContext& context);
   std::string (*print)(const Report& report, Kernel& kernel, bool json);
+  LedgerNeed ledger = LedgerNeed::none;
 };
 
 struct Report {
   const ReportKind* kind;
   std::string value = {};                  // after '='
   int format = 0;                          // of a table with several formats
+  std::string type = {};                   // short description; empty: all types
+  const void* block = nullptr;             // of a name in the workload, found when it has run
   std::shared_ptr<Output> file = nullptr;  // where it goes, if not to the results
 };
 
+// Turns the ledger on if a report of the lists is made from it.
+void prepare_ledger(const std::vector<std::string>& lists, KernelConfig& config);
 // Reads the lists of --report; without any, the table of vmstat -m if `by_default`. False: a
 // message was printed, and `status` is the exit status.
 bool read_reports(const RunOptions& options, bool by_default, ReportContext context,

@@ -3,6 +3,7 @@
 
 #include <dtmalloc/workload/run.hpp>
 #include <optional>
+#include <sstream>
 
 #include "commands.hpp"
 #include "interrupt.hpp"
@@ -72,7 +73,9 @@ class Run {
       print_panic(*outcome.panic);
     }
     stop_tracing();
-    for (const Report& report : reports) {
+    if (kernel_.ledger() != nullptr) tell_findings(outcome.panic.has_value(), reports);
+    for (Report& report : reports) {
+      report.block = runner.block(report.value);
       if (!print_report(report, kernel_, options_.libxo, output_)) return kRefused;
     }
     return exit_status(outcome);
@@ -107,6 +110,21 @@ class Run {
     print_error(text);
   }
 
+  // What the ledger found, beside what the kernel said: marked as ours.
+  void tell_findings(bool panicked, const std::vector<Report>& reports) {
+    if (const auto finding = kernel_.ledger()->explanation(); panicked && finding) {
+      std::istringstream lines(to_string(*finding));
+      for (std::string line; std::getline(lines, line);) message("dtmalloc: " + line + "\n");
+      return;
+    }
+    const std::size_t count = kernel_.ledger()->findings().size();
+    if (count == 0) return;
+    for (const Report& report : reports)
+      if (report.kind->name == "findings") return;
+    message("dtmalloc: " + std::to_string(count) + (count == 1 ? " finding" : " findings") +
+            ": --report findings shows " + (count == 1 ? "it" : "them") + "\n");
+  }
+
   // After a panic the consumer still shows what it has; the machine itself may refuse END.
   void stop_tracing() {
     if (!tracing_) return;
@@ -120,7 +138,9 @@ class Run {
     if (outcome.panic) return kPanic;
     if (outcome.failed_expects != 0) return kExpectFailed;
     if (tracing_ && (tracing_->exit_status() & 0xff) != 0) return tracing_->exit_status() & 0xff;
-    if (options_.strict && (outcome.leaked_types != 0 || (tracing_ && tracing_->had_errors()))) {
+    const bool found = kernel_.ledger() != nullptr && !kernel_.ledger()->findings().empty();
+    if (options_.strict &&
+        (found || outcome.leaked_types != 0 || (tracing_ && tracing_->had_errors()))) {
       return kStrict;
     }
     return kOk;
@@ -143,8 +163,9 @@ int run_command(const RunOptions& options) {
   if (!workload) return kRefused;
   std::vector<dtrace::ProgramSource> sources;
   if (!read_programs(options, sources)) return kRefused;
-  const auto config = machine_config(*workload, options.machine);
+  auto config = machine_config(*workload, options.machine);
   if (!config) return kUsage;
+  prepare_ledger(options.reports, *config);
   std::vector<std::string> inputs{options.workload};
   for (const ProgramOption& program : options.programs) {
     if (program.script) inputs.push_back(program.text);

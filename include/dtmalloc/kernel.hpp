@@ -18,6 +18,8 @@
 #pragma once
 
 #include <array>
+#include <dtmalloc/kern/failure.hpp>
+#include <dtmalloc/kern/ledger.hpp>
 #include <dtmalloc/kern/malloc.hpp>
 #include <dtmalloc/smp/cpu.hpp>
 #include <dtmalloc/sys/address_map.hpp>
@@ -77,6 +79,8 @@ struct KernelConfig {
   int domains = 1;  // NUMA domains, 1 to 8; CPUs and memory are split evenly among them
   std::optional<std::uint64_t> kmem_zmax;  // tunable vm.kmem_zmax
   std::vector<std::uint32_t> classes;      // what-if class table; empty: the release's
+  // Books of our own beside the kernel's: owners, peaks, findings. Changes nothing that it counts.
+  std::optional<LedgerConfig> ledger;
 };
 
 // Sums over all CPUs.
@@ -148,6 +152,13 @@ class Kernel {
   // What happened before the run: statistics of CPU 0, no probe.
   void add_history(malloc_type& mtp, const TypeStats& history);
   std::vector<Leak> leaks() const;
+
+  // --- beyond the kernel
+  Ledger* ledger();  // null: off
+  const Ledger* ledger() const;
+  // Makes one request fail: the malloc family but for M_WAITOK. Leaves no trace in any counter.
+  void plan_failure(const FailurePlan& plan);
+  FailureOutcome end_failure();  // ends the plan
 
   // --- zones and memory
   // In the order of vmstat -z: cache-only zones, then each keg's secondary zones and its primary

@@ -121,7 +121,6 @@ std::unique_ptr<Cpu, void (*)(Cpu*)> Kernel::Impl::make_cpu(int id) {
   cpu->arena_base = reinterpret_cast<std::uintptr_t>(vm->arena);
   cpu->arena_pages = vm->arena_pages;
   cpu->kernel = &self;
-  if (config.invariants) cpu->guard.store(kGuardDebug, std::memory_order_relaxed);
   for (std::size_t i = 0; i <= KMEM_ZSIZE; ++i) {
     const std::size_t slot = i * KMEM_ZBASE <= kmem_zmax ? kmemsize[i] + std::size_t{1} : 0;
     cpu->slot_offset[i] = static_cast<std::uint16_t>(
@@ -138,6 +137,7 @@ std::unique_ptr<Cpu, void (*)(Cpu*)> Kernel::Impl::make_cpu(int id) {
     const std::lock_guard lock(hook_mutex);
     cpu->dtrace_malloc_probe = hook != nullptr ? hook : no_hook;
     cpu->dtrace_malloc_enabled = hook_enabled;
+    if (calls_watched()) cpu->guard.store(kGuardDebug, std::memory_order_relaxed);
     cpus_made = id + 1;
   }
   const std::size_t lines = (sizeof(KernCpu) + 63) / 64 * 64;
@@ -181,6 +181,7 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
     return std::string(note.name) + " " + std::to_string(note.size) + " " + name + " " +
            flag_names(note.flags);
   };
+  if (config.ledger) ledger = std::make_unique<Ledger>(self, *config.ledger);
   uma_startup(*vm);
   uma_knobs(*vm);
   for (std::size_t zindx = 0; zindx < classes.size(); ++zindx) {
@@ -220,6 +221,8 @@ CpuSet& Kernel::cpus() { return *impl_->cpus; }
 AddressMap& Kernel::addresses() { return impl_->addresses; }
 Vm& Kernel::vm() { return *impl_->vm; }
 SysctlTree& Kernel::sysctl() { return impl_->sysctl; }
+Ledger* Kernel::ledger() { return impl_->ledger.get(); }
+const Ledger* Kernel::ledger() const { return impl_->ledger.get(); }
 Kernel* Kernel::current() { return static_cast<Kernel*>(curcpu->kernel); }
 
 std::vector<ZoneStats> Kernel::zones() const { return zone_stats(*impl_->vm); }
@@ -249,6 +252,16 @@ void Kernel::Impl::change_hook(const std::function<void()>& change,
     Cpu& cpu = cpus->cpu(id);
     cpus->run_on_cpu(cpu, [&] { apply(cpu); });
   }
+}
+
+void Kernel::Impl::change_debug_guard() {
+  change_hook([] {},
+              [this](Cpu& cpu) {
+                if (calls_watched())
+                  cpus->set_guard(cpu, kGuardDebug);
+                else
+                  cpus->clear_guard(cpu, kGuardDebug);
+              });
 }
 
 void Kernel::set_malloc_probe(dtrace_malloc_probe_func_t function) {

@@ -83,6 +83,16 @@ struct Kernel::Impl {
   std::unique_ptr<Cpu, void (*)(Cpu*)> make_cpu(int id);
   KernCpu& kern_cpu(int id) const { return static_cast<KernCpu&>(cpus->cpu(id)); }
 
+  // --- beyond the kernel
+  std::unique_ptr<Ledger> ledger;  // null: off
+  std::mutex plan_mutex;           // guards plan and plan_outcome
+  FailurePlan plan;
+  FailureOutcome plan_outcome;
+  std::atomic<bool> failure_set{false};
+  // Whether every call takes the cold path, and that told to each CPU.
+  bool calls_watched() const { return config.invariants || ledger != nullptr || failure_set; }
+  void change_debug_guard();
+
   // --- types
   mutable std::mutex malloc_mtx;
   malloc_type* kmemstatistics = nullptr;  // newest first, through ks_next

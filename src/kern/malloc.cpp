@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "kern/kernel_impl.hpp"
+#include "kern/ledger_impl.hpp"
 #include "smp/membarrier.hpp"
 #include "smp/section.hpp"
 
@@ -90,7 +91,8 @@ template <bool Hooks>
 DTM_COLD void* malloc_cold(std::size_t size, malloc_type* mtp, int flags) {
   leave(curcpu);
   Kernel::Impl* k = enter_kernel();
-  return k == nullptr ? nullptr : malloc_slow(*k, size, mtp, flags, Hooks);
+  if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
+  return note_allocation(*k, malloc_slow(*k, size, mtp, flags, Hooks), size, mtp);
 }
 
 template <bool Hooks>
@@ -218,6 +220,7 @@ Kernel::Impl* enter_kernel() {
 
 void malloc_type_zone_allocated(Kernel::Impl& k, malloc_type* mtp, std::size_t size, int zindx,
                                 bool hooks) {
+  if (size > 0) note_counted(k, mtp, 1, static_cast<std::int64_t>(size), zindx != -1);
   Cpu& cpu = section_enter();
   struct Leave {
     ~Leave() { section_exit(); }
@@ -233,6 +236,7 @@ void malloc_type_zone_allocated(Kernel::Impl& k, malloc_type* mtp, std::size_t s
 }
 
 void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks) {
+  note_counted(k, mtp, -1, -static_cast<std::int64_t>(size));
   Cpu& cpu = section_enter();
   struct Leave {
     ~Leave() { section_exit(); }
@@ -247,6 +251,7 @@ void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function) {
   if (k.invariants() && mtp->ks_version != M_VERSION)
     k.panic("%s: bad malloc type version", function);
   if (!k.knows(mtp)) {
+    if (k.ledger != nullptr) k.ledger->impl().stale(mtp);
     if (mtp->ks_mti.mti_stats != nullptr)
       k.panic("%s: type %s belongs to another kernel", function, mtp->ks_shortdesc);
     k.panic("%s: type %s is not registered", function, mtp->ks_shortdesc);
@@ -343,6 +348,7 @@ void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags
 }
 
 void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool hooks) {
+  const FreeNote note(k, addr, mtp);
   if (k.invariants()) {
     check_type(k, mtp, "free");
     if (curcpu->critbase != 0) k.panic("free: called with spinlock or critical section held");

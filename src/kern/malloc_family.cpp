@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "kern/kernel_impl.hpp"
+#include "kern/ledger_impl.hpp"
 
 namespace dtmalloc {
 namespace {
@@ -57,6 +58,7 @@ void* realloc_slow(Kernel::Impl& k, void* addr, std::size_t size, malloc_type* m
 // contigfree(9) of releases whose pages do not tell contiguous memory: the caller's size is what is
 // freed and counted.
 void contigfree_by_size(Kernel::Impl& k, void* addr, std::size_t size, malloc_type* mtp) {
+  const FreeNote note(k, addr, mtp);
   check_type(k, mtp, "contigfree");
   if (addr == nullptr) k.panic("page fault: contigfree of NULL");
   Vm& vm = *k.vm;
@@ -90,7 +92,11 @@ void kern_zfree(void* addr, malloc_type* mtp) {
 
 void* kern_realloc(void* addr, std::size_t size, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
-  return k == nullptr ? nullptr : dtmalloc::realloc_slow(*k, addr, size, mtp, flags);
+  if (k == nullptr) return nullptr;
+  void* block = dtmalloc::realloc_slow(*k, addr, size, mtp, flags);
+  if (k->ledger != nullptr && addr != nullptr && block != nullptr)
+    k->ledger->impl().resized(mtp, addr, block, size);
+  return block;
 }
 
 void* kern_reallocf(void* addr, std::size_t size, malloc_type* mtp, int flags) {
@@ -110,7 +116,8 @@ void* kern_mallocarray(std::size_t nmemb, std::size_t size, malloc_type* mtp, in
 
 void* kern_malloc_aligned(std::size_t size, std::size_t align, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr) return nullptr;
+  if (k == nullptr || dtmalloc::failure_planned(*k, mtp, flags)) return nullptr;
+  const std::size_t request = size;
   const bool power = (align & (align - 1)) == 0;  // 0 passes
   if (k->invariants() && !power)
     k->panic("malloc_domainset_aligned: wrong align %#zx size %#zx", align, size);
@@ -127,20 +134,22 @@ void* kern_malloc_aligned(std::size_t size, std::size_t align, malloc_type* mtp,
       (align == 0 || reinterpret_cast<std::uintptr_t>(block) % align != 0))
     k->panic("malloc_domainset_aligned: result not aligned %p size %#zx allocsize %#zx align %#zx",
              block, size, asize, align);
-  return block;
+  return dtmalloc::note_allocation(*k, block, request, mtp);
 }
 
 void* kern_malloc_exec(std::size_t size, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr) return nullptr;
+  if (k == nullptr || dtmalloc::failure_planned(*k, mtp, flags)) return nullptr;
   dtmalloc::malloc_dbg(*k, mtp, flags);
-  return dtmalloc::malloc_large(*k, size, mtp, flags | dtmalloc::kM_EXEC, "malloc_exec", true);
+  return dtmalloc::note_allocation(
+      *k, dtmalloc::malloc_large(*k, size, mtp, flags | dtmalloc::kM_EXEC, "malloc_exec", true),
+      size, mtp);
 }
 
 void* kern_contigmalloc(unsigned long size, malloc_type* mtp, int flags, std::uint64_t low,
                         std::uint64_t high, unsigned long alignment, std::uint64_t boundary) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr) return nullptr;
+  if (k == nullptr || dtmalloc::failure_planned(*k, mtp, flags)) return nullptr;
   dtmalloc::check_type(*k, mtp, "contigmalloc");
   const bool powers = (alignment & (alignment - 1)) == 0 && (boundary & (boundary - 1)) == 0;
   if (size == 0 || !powers) {
@@ -155,7 +164,7 @@ void* kern_contigmalloc(unsigned long size, malloc_type* mtp, int flags, std::ui
       size << dtmalloc::SLAB_COOKIE_SHIFT | dtmalloc::SLAB_COOKIE_CONTIG_MALLOC,
       std::memory_order_release);
   dtmalloc::malloc_type_zone_allocated(*k, mtp, dtmalloc::round_page(size), -1);
-  return addr;
+  return dtmalloc::note_allocation(*k, addr, size, mtp);
 }
 
 void kern_contigfree(void* addr, unsigned long size, malloc_type* mtp) {
@@ -190,6 +199,7 @@ void kern_malloc_type_allocated(malloc_type* mtp, unsigned long size) {
   if (k == nullptr || size == 0) return;
   dtmalloc::check_type(*k, mtp, "malloc_type_allocated");
   dtmalloc::malloc_type_zone_allocated(*k, mtp, size, -1);
+  dtmalloc::note_manual(*k, mtp, 1, static_cast<std::int64_t>(size));
 }
 
 void kern_malloc_type_freed(malloc_type* mtp, unsigned long size) {
@@ -197,6 +207,7 @@ void kern_malloc_type_freed(malloc_type* mtp, unsigned long size) {
   if (k == nullptr) return;
   dtmalloc::check_type(*k, mtp, "malloc_type_freed");
   dtmalloc::type_freed(*k, mtp, size);
+  dtmalloc::note_manual(*k, mtp, -1, -static_cast<std::int64_t>(size));
 }
 
 void kern_malloc_init(void* type) {

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "kern/kernel_impl.hpp"
+#include "kern/ledger_impl.hpp"
 
 // spec/malloc9.md 1.6
 static_assert(sizeof(malloc_type_stats) == 64);
@@ -197,6 +198,7 @@ void Kernel::Impl::unregister_type(malloc_type* mtp) {
                                 "Warning: memory type %s leaked memory on destroy (%ld "
                                 "allocations, %ld bytes leaked).\n",
                                 mtp->ks_shortdesc, allocs, bytes));
+  if (ledger != nullptr) ledger->impl().unloaded(mtp);
   std::vector<AddressMap::Part> parts;
   for (int id = 0; id < cpus->count(); ++id)
     parts.push_back({&line(cpus->cpu(id), *mtp), sizeof(malloc_type_stats)});
@@ -328,6 +330,10 @@ TypeStats Kernel::type_stats(const malloc_type& mtp) const { return impl_->stats
 
 void Kernel::add_history(malloc_type& mtp, const TypeStats& history) {
   check_type(*impl_, &mtp, "add_history");
+  const auto blocks = static_cast<std::int64_t>(history.numallocs - history.numfrees);
+  const auto bytes = static_cast<std::int64_t>(history.memalloced - history.memfreed);
+  note_counted(*impl_, &mtp, blocks, bytes);
+  note_manual(*impl_, &mtp, blocks, bytes);
   Cpu& cpu = impl_->cpus->cpu(0);
   impl_->cpus->run_on_cpu(cpu, [&] {
     malloc_type_stats& stats = impl_->line(cpu, mtp);

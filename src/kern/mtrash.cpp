@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "kern/kernel_impl.hpp"
+#include "kern/ledger_impl.hpp"
 
 namespace dtmalloc {
 namespace {
@@ -31,6 +32,7 @@ void check(void* mem, int size, const char* zone) {
     malloc_type* mtp;
     std::memcpy(&mtp, words + 8 * junk_words(size), 8);
     Kernel::Impl& k = static_cast<Kernel*>(curcpu->kernel)->impl();
+    if (k.ledger != nullptr) k.ledger->impl().modified(mem);
     const int offset = static_cast<int>(8 * i);
     if (mtp == nullptr || !k.has_object(mtp))
       k.panic("Memory modified after free %p (%d, %s, %p) + %d = %lx\n", mem, size, zone,

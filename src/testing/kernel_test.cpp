@@ -2,6 +2,8 @@
 // The fixture: a machine, its console, and the check for leaks.
 
 #include <dtmalloc/testing/kernel_test.hpp>
+#include <map>
+#include <utility>
 
 namespace dtmalloc {
 namespace {
@@ -12,6 +14,18 @@ KernelConfig small_machine() {
   return config;
 }
 
+// A line for each call site and request.
+std::string sites_of(const Ledger& ledger, const std::string& type) {
+  std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> counts;
+  for (const LedgerBlock& block : ledger.live())
+    if (block.type == type) ++counts[{stack_text(block.allocated.stack), block.request}];
+  std::string text;
+  for (const auto& [key, count] : counts)
+    text += "  " + std::to_string(count) + " of " + std::to_string(key.second) + " bytes at " +
+            key.first + '\n';
+  return text;
+}
+
 }  // namespace
 
 std::string describe_leaks(const Kernel& kernel) {
@@ -19,6 +33,7 @@ std::string describe_leaks(const Kernel& kernel) {
   for (const Leak& leak : kernel.leaks()) {
     text += std::string(leak.type->ks_shortdesc) + ": " + std::to_string(leak.allocations) +
             " allocations, " + std::to_string(leak.bytes) + " bytes\n";
+    if (kernel.ledger() != nullptr) text += sites_of(*kernel.ledger(), leak.type->ks_shortdesc);
   }
   return text;
 }

@@ -75,6 +75,7 @@ class Parser {
   void statement(std::vector<Op>& ops, int depth);
   void kernel_line();
   void kernel_key(std::string_view key, std::string_view value, bool has_value);
+  void ledger_key(std::string_view key, std::string_view value, bool has_value);
   void type_statement(std::vector<Op>& ops, Op op, int depth);
   void history_statement(std::vector<Op>& ops, Op op, int depth);
   void repeat_statement(Op& op, int depth);

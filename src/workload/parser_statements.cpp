@@ -354,6 +354,30 @@ void Parser::kernel_line() {
   }
 }
 
+// ledger, or one of its bounds, which turns it on.
+void Parser::ledger_key(std::string_view key, std::string_view text, bool has_value) {
+  std::optional<LedgerConfig>& ledger = result_.kernel.ledger;
+  if (key == "ledger") {
+    if (has_value) fail("WL_SYNTAX", key, "the setting ledger takes no value");
+    if (!ledger) ledger.emplace();
+    return;
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, member] : kLedgerBounds) {
+    names.emplace_back(name);
+    if (key != name) continue;
+    const auto bound = has_value ? parse_count(text) : std::nullopt;
+    if (!bound)
+      fail("WL_NUMBER", has_value ? text : key, std::string(key) + " lacks its bound",
+           "a number without a suffix");
+    if (!ledger) ledger.emplace();
+    (*ledger).*member = static_cast<std::size_t>(*bound);
+    return;
+  }
+  fail("WL_UNKNOWN_SETTING", key, "unknown setting " + std::string(key),
+       "ledger, or one of its bounds", nearest_names(key, names));
+}
+
 void Parser::kernel_key(std::string_view key, std::string_view text, bool has_value) {
   KernelSettings& k = result_.kernel;
   const auto known = [&](std::string_view name) { return key == name; };
@@ -373,6 +397,8 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
     once(k.invariants);
     if (has_value && text != "0" && text != "1") need(false, "invariants, invariants=1 or =0");
     k.invariants = !has_value || text == "1";
+  } else if (key == "ledger" || key.starts_with("ledger_")) {
+    ledger_key(key, text, has_value);
   } else if (known("release") || known("cpus")) {
     std::optional<int>& slot = known("release") ? k.release : k.cpus;
     once(slot.has_value());
@@ -417,11 +443,11 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
     if (is_one_of(key, kKernelNotModelled) || is_one_of(last, kKernelNotModelled)) {
       fail("WL_NOT_MODELLED", key, "`" + std::string(key) + "` is not modelled yet");
     }
-    static const std::vector<std::string> kKeys{"release", "cpus",     "mem",        "seed",
-                                                "cost",    "clock",    "invariants", "classes",
-                                                "capture", "kmem_zmax"};
+    static const std::vector<std::string> kKeys{"release", "cpus",      "mem",        "seed",
+                                                "cost",    "clock",     "invariants", "classes",
+                                                "capture", "kmem_zmax", "ledger"};
     fail("WL_UNKNOWN_SETTING", key, "unknown setting " + std::string(key),
-         "release cpus mem seed cost clock invariants classes kmem_zmax capture",
+         "release cpus mem seed cost clock invariants classes kmem_zmax capture ledger",
          nearest_names(key, kKeys));
   }
   KernelConfig config;

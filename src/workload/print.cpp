@@ -55,11 +55,19 @@ class Printer {
     if (k.real_clock) out_ += *k.real_clock ? " clock=real" : " clock=virtual";
     if (k.kmem_zmax) out_ += " kmem_zmax=" + std::to_string(*k.kmem_zmax);
     if (k.invariants) out_ += " invariants";
+    if (k.ledger) ledger(*k.ledger);
     for (std::size_t i = 0; i < k.classes.size(); ++i) {
       out_ += (i == 0 ? " classes=" : ",") + std::to_string(k.classes[i]);
     }
     if (!k.capture.empty()) out_ += " capture=" + k.capture;
     out_ += '\n';
+  }
+
+  void ledger(const LedgerConfig& bounds) {
+    out_ += " ledger";
+    for (const auto& [key, member] : kLedgerBounds)
+      if (bounds.*member != LedgerConfig{}.*member)
+        out_ += " " + std::string(key) + "=" + std::to_string(bounds.*member);
   }
 
   void body(const std::vector<Op>& ops, int indent) {

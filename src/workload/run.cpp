@@ -4,6 +4,7 @@
 // Differs:      a thread that needs a block nobody has set sleeps on the block's name
 
 #include <bit>
+#include <charconv>
 
 #include "workload/runner.hpp"
 
@@ -182,6 +183,7 @@ malloc_type* Runner::State::type_of(const Op& op, Index index) {
 // --- operations
 
 void Runner::State::set_site(Thread& thread, const Op& op) {
+  thread.self->line = op.line;
   if (thread.site == op.site) return;
   thread.site = op.site;
   if (op.site == kNone) {
@@ -475,9 +477,31 @@ Runner::~Runner() = default;
 std::uint64_t Runner::operations() const { return state_->operations; }
 
 void* Runner::block(std::string_view name) const {
+  const std::size_t bracket = name.find('[');
+  std::int64_t indexes[2] = {};
+  int arity = 0;
+  if (bracket != name.npos) {
+    const char* at = name.data() + bracket + 1;
+    const char* const end = name.data() + name.size();
+    while (arity < 2) {
+      const auto [rest, error] = std::from_chars(at, end, indexes[arity]);
+      if (error != std::errc{} || rest == end) return nullptr;
+      ++arity;
+      at = rest + 1;
+      if (*rest != ',') break;
+    }
+    if (at != end || name.back() != ']') return nullptr;
+  }
   for (std::size_t i = 0; i < state_->names.size(); ++i) {
     const NameDecl& decl = state_->workload.names[i];
-    if (decl.arity == 0 && decl.text == name) return state_->names[i].scalar.addr;
+    if (decl.arity != arity || decl.text != name.substr(0, bracket)) continue;
+    NameStore& store = state_->names[i];
+    if (arity == 0) return store.scalar.addr;
+    const std::int64_t first = indexes[0];
+    if (arity == 1 && first >= 0 && static_cast<std::uint64_t>(first) < store.dense.size())
+      return store.dense[static_cast<std::size_t>(first)].addr;
+    const auto found = store.sparse.find({first, indexes[1]});
+    return found == store.sparse.end() ? nullptr : found->second.addr;
   }
   return nullptr;
 }

@@ -104,6 +104,7 @@ void KernelSettings::apply(KernelConfig& config) const {
   if (kmem_zmax) config.kmem_zmax = *kmem_zmax;
   if (real_clock) config.real_clock = *real_clock;
   if (invariants) config.invariants = true;
+  if (ledger) config.ledger = ledger;
   if (!classes.empty()) config.classes = classes;
 }
 

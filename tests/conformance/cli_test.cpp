@@ -134,4 +134,39 @@ TEST_F(CommandLine, NearNamesAreOffered) {
   EXPECT_NE(run("dtmalloc import vmstatm x").err.find("did you mean vmstat-m?"), std::string::npos);
 }
 
+// REQ: LEDGER-19
+TEST_F(CommandLine, TheLedgerExplainsAPanic_AndFailsAStrictRun) {
+  const std::string twice =
+      "printf 'kernel invariants\na = malloc 1 M_TEMP M_WAITOK @one\nfree a @two\nfree a @three\n' "
+      ">w.wl\ndtmalloc run w.wl ";
+  EXPECT_EQ(run(twice).err.find("dtmalloc:"), std::string::npos);
+  const Ran explained = run(twice + "--report findings");
+  EXPECT_EQ(explained.status, 3);
+  EXPECT_LT(explained.err.find("panic: Duplicate free of"), explained.err.find("dtmalloc: double"));
+  EXPECT_NE(explained.err.find("dtmalloc:   first freed at two ("), std::string::npos);
+  EXPECT_NE(explained.err.find("dtmalloc:   freed again at three ("), std::string::npos);
+  const std::string wrong =
+      "printf 'a = malloc 1 M_TEMP M_WAITOK\nfree a M_DEVBUF\n' >w.wl\ndtmalloc run w.wl ";
+  EXPECT_EQ(run(wrong + "--strict").status, 0);
+  EXPECT_EQ(run(wrong + "--ledger").status, 0);
+  EXPECT_EQ(run(wrong + "--strict --ledger").status, 5);
+  EXPECT_EQ(run(wrong + "--strict --report leaks").status, 5);
+  EXPECT_EQ(run(wrong + "--strict --report types").status, 0);
+}
+
+// REQ: LEDGER-20
+TEST_F(CommandLine, AReportTakesATypeByEitherName) {
+  const std::string demo =
+      "printf 'type M_DEMO \"demo it\"\na = malloc 1 M_DEMO M_WAITOK\n' >w.wl\ndtmalloc run w.wl ";
+  const Ran by_name = run(demo + "--report 'peaks=demo it'");
+  const Ran by_symbol = run(demo + "--report peaks=M_DEMO");
+  EXPECT_EQ(by_name.status, 0);
+  EXPECT_EQ(by_name.err, "");
+  EXPECT_EQ(by_name.out, by_symbol.out);
+  EXPECT_NE(by_symbol.err.find("the type M_DEMO is \"demo it\""), std::string::npos);
+  const Ran typo = run(demo + "--report leaks=M_DEMMO");
+  EXPECT_EQ(typo.status, 2);
+  EXPECT_NE(typo.err.find("did you mean M_DEMO?"), std::string::npos);
+}
+
 }  // namespace

@@ -46,6 +46,7 @@ KernelConfig config_of(const Workload& workload, const ReplayOptions& options) {
   config.fixed_cpus = true;
   workload.kernel.apply(config);
   if (options.invariants) config.invariants = *options.invariants;
+  config.ledger = options.ledger;
   return config;
 }
 
@@ -53,6 +54,7 @@ KernelConfig config_of(const Workload& workload, const ReplayOptions& options) {
 
 Replay::Replay(const Workload& workload, const ReplayOptions& options)
     : workload_(workload),
+      options_(options),
       kernel_(std::make_unique<Kernel>(config_of(workload, options))),
       model_(expected_zmax(kernel_->config().mem)),
       types_(workload.types.size(), nullptr) {
@@ -104,6 +106,7 @@ std::string Replay::run() {
     try {
       problem = step(op);
       if (problem.empty() && log_ != nullptr) problem = compare_firings();
+      if (problem.empty() && options_.after_step) problem = options_.after_step(*this);
     } catch (const KernelPanic& panic) {
       problem = std::string("panics: ") + panic.what();
     }

@@ -6,6 +6,7 @@
 #include <dtmalloc/kernel.hpp>
 #include <dtmalloc/testing/probe_log.hpp>
 #include <dtmalloc/workload/workload.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,9 @@ namespace dtmalloc::support {
 struct ReplayOptions {
   bool probes = true;              // every firing is recorded and compared
   std::optional<bool> invariants;  // else as the workload says
+  std::optional<LedgerConfig> ledger = {};
+  // After each statement; what it says ends the run.
+  std::function<std::string(class Replay&)> after_step = {};
 };
 
 class Replay {
@@ -63,6 +67,7 @@ class Replay {
   std::string check_stamp(const void* address, std::uint64_t valid) const;
 
   const workload::Workload& workload_;
+  const ReplayOptions options_;
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<dtrace::Framework> framework_;
   std::unique_ptr<ProbeLog> log_;

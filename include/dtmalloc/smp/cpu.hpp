@@ -60,6 +60,7 @@ struct SimThread {
   int intr_nesting = 0;                 // in an interrupt
   int no_sleeping = 0;                  // in a no-sleep region
   std::uint32_t domain_iter = 0;        // td_domain.dr_iter: its round-robin over NUMA domains
+  std::uint32_t line = 0;               // of the statement that it runs, for who has no call sites
 };
 
 // One CPU. The layers above extend it (kern's per-CPU caches derive from it); the hot path reads

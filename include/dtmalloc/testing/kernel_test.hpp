@@ -57,7 +57,8 @@ class KernelTest : public ::testing::Test {
   bool leaks_allowed_ = false;
 };
 
-// One line for each type that has live blocks: "foo: 2 allocations, 48 bytes". Empty: none.
+// One line for each type that has live blocks: "foo: 2 allocations, 48 bytes", and with a ledger
+// one for each call site and request: "  2 of 20 bytes at foo_attach". Empty: none.
 std::string describe_leaks(const Kernel& kernel);
 
 }  // namespace dtmalloc

@@ -58,7 +58,7 @@ class Runner {
 
   // Operations done so far; safe from any thread.
   std::uint64_t operations() const;
-  // The block that a name without indexes holds; null when unset. For tests.
+  // The block that a name holds, "a", "x[3]" or "x[3,4]"; null when unset.
   void* block(std::string_view name) const;
 
   struct State;

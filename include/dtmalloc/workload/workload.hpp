@@ -15,6 +15,7 @@
 // Source:        sim/README.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <dtmalloc/kernel.hpp>
 #include <dtmalloc/sys/error.hpp>
@@ -22,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dtmalloc::workload {
@@ -35,12 +37,21 @@ struct KernelSettings {
   std::optional<std::uint64_t> mem, seed, op_cost, kmem_zmax;
   std::optional<bool> real_clock;
   bool invariants = false;
+  std::optional<LedgerConfig> ledger;
   std::vector<std::uint32_t> classes;
   std::string capture;  // format of the imported table: "m1" to "m3", "z1" "z2" "z3" "z16"
   bool operator==(const KernelSettings&) const = default;
   // Writes what is set into a configuration.
   void apply(KernelConfig& config) const;
 };
+
+// The settings that bound the ledger, by their names on the kernel line.
+inline constexpr std::array<std::pair<std::string_view, std::size_t LedgerConfig::*>, 5>
+    kLedgerBounds{{{"ledger_blocks", &LedgerConfig::blocks},
+                   {"ledger_addresses", &LedgerConfig::addresses},
+                   {"ledger_past", &LedgerConfig::past},
+                   {"ledger_stacks", &LedgerConfig::stacks},
+                   {"ledger_findings", &LedgerConfig::findings}}};
 
 // One node of an expression; children are indices into Workload::exprs.
 struct Expr {

@@ -206,5 +206,27 @@ expect (1 < 2) == 1 && (!(0 || 1) || -3 < -(-4)) && null(b) == 0 && fails("128 B
   EXPECT_FALSE(w == parsed("free = malloc 16 M_TEMP M_WAITOK\n"));
 }
 
+// REQ: LEDGER-5
+TEST(Parser, ReadsTheLedgerAndItsBounds) {
+  EXPECT_FALSE(parsed("kernel cpus=1\n").kernel.ledger.has_value());
+  EXPECT_EQ(*parsed("kernel ledger\n").kernel.ledger, LedgerConfig{});
+  const Workload w = parsed("kernel ledger_blocks=10 ledger_stacks=20 ledger ledger_past=3\n");
+  ASSERT_TRUE(w.kernel.ledger.has_value());
+  EXPECT_EQ(w.kernel.ledger->blocks, 10u);
+  EXPECT_EQ(w.kernel.ledger->stacks, 20u);
+  EXPECT_EQ(w.kernel.ledger->past, 3u);
+  EXPECT_EQ(w.kernel.ledger->findings, LedgerConfig{}.findings);
+  EXPECT_EQ(print(w), "kernel ledger ledger_blocks=10 ledger_past=3 ledger_stacks=20\n");
+  KernelConfig config;
+  w.kernel.apply(config);
+  EXPECT_EQ(config.ledger, w.kernel.ledger);
+  EXPECT_EQ(refused("kernel ledger=1\n").tag, "WL_SYNTAX");
+  EXPECT_EQ(refused("kernel ledger_past=many\n").tag, "WL_NUMBER");
+  const Diagnostic typo = refused("kernel ledger_block=10\n");
+  EXPECT_EQ(typo.tag, "WL_UNKNOWN_SETTING");
+  ASSERT_FALSE(typo.near_names.empty());
+  EXPECT_EQ(typo.near_names[0], "ledger_blocks");
+}
+
 }  // namespace
 }  // namespace dtmalloc::workload
