@@ -30,24 +30,33 @@ void add(LedgerType& type, std::int64_t blocks, std::int64_t bytes, std::uint64_
 }  // namespace
 
 Ledger::Impl::StackId Ledger::Impl::intern(const SimThread& thread) {
-  if (thread.call_sites.empty() && thread.line == 0) return kNoStack;
-  if (thread.call_sites.empty()) {
+  const bool by_line = thread.call_sites.empty();
+  if (by_line && thread.line == 0) return kNoStack;
+  if (by_line) {
     const auto known = line_ids.find(thread.line);
     if (known != line_ids.end()) return known->second;
+  } else if (thread.call_sites == last_sites) {
+    return last_stack;
   }
   std::vector<std::string> sites(thread.call_sites.rbegin(), thread.call_sites.rend());
-  if (sites.empty()) sites.push_back("line " + std::to_string(thread.line));
-  const auto known = stack_ids.find(sites);
-  if (known != stack_ids.end()) return known->second;
-  if (stack_ids.size() >= config.stacks) {
-    ++lost.stacks;
-    return kOtherStack;
+  if (by_line) sites.push_back("line " + std::to_string(thread.line));
+  auto known = stack_ids.find(sites);
+  if (known == stack_ids.end()) {
+    if (stack_ids.size() >= config.stacks) {
+      ++lost.stacks;
+      return kOtherStack;
+    }
+    const auto id = static_cast<StackId>(stacks.size());
+    stacks.push_back(sites);
+    known = stack_ids.emplace(std::move(sites), id).first;
   }
-  const auto id = static_cast<StackId>(stacks.size());
-  stacks.push_back(sites);
-  stack_ids.emplace(std::move(sites), id);
-  if (thread.call_sites.empty()) line_ids.emplace(thread.line, id);
-  return id;
+  if (by_line) {
+    line_ids.emplace(thread.line, known->second);
+  } else {
+    last_sites = thread.call_sites;
+    last_stack = known->second;
+  }
+  return known->second;
 }
 
 Ledger::Impl::Place Ledger::Impl::here() {

@@ -116,6 +116,8 @@ struct Ledger::Impl {
   std::vector<std::vector<std::string>> stacks;  // innermost first
   std::map<std::vector<std::string>, StackId> stack_ids;
   std::unordered_map<std::uint32_t, StackId> line_ids;
+  std::vector<std::string> last_sites;  // outermost first; last_stack is their id
+  StackId last_stack = kNoStack;
   std::vector<std::string> execnames;
   Blocks blocks;
   std::uint64_t unrecorded = 0;  // live blocks without a record

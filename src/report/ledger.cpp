@@ -61,6 +61,14 @@ std::string mismatch_text(const Books& books, std::string_view type) {
   return table.empty() ? std::string() : "\nFreed under another type\n" + table.text();
 }
 
+std::string remark(const LedgerType& row) {
+  std::string out;
+  if (row.blocks < 0 || row.bytes < 0) out = "more was freed than allocated";
+  if (row.manual_blocks != 0 || row.manual_bytes != 0)
+    out += (out.empty() ? "" : "; ") + number(row.manual_bytes) + " bytes have no address";
+  return out;
+}
+
 struct TypeSites {
   std::uint64_t blocks = 0, requested = 0, age = 0;
 };
@@ -83,8 +91,7 @@ std::string leaks_by_type(const Books& books, std::string_view type) {
     const TypeSites sites = oldest[shown(row)];
     const bool any = sites.blocks != 0;
     table.row({shown(row), number(blocks), number(bytes), any ? number(sites.requested) : "-",
-               any ? number(sites.age) : "-",
-               row.blocks < 0 || row.bytes < 0 ? "more was freed than allocated" : ""});
+               any ? number(sites.age) : "-", remark(row)});
     sum.blocks += blocks;
     sum.bytes += bytes;
     requested += sites.requested;

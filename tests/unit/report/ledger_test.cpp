@@ -109,6 +109,18 @@ TEST(LedgerReport, Waste) {
             "     1    128  a b           c         x                   (no call site)\n");
 }
 
+TEST(LedgerReport, WhatHasNoAddressIsSaid) {
+  // REQ: LEDGER-14
+  Books manual;
+  manual.types = {type("m", 1, 1000)};
+  manual.types[0].manual_blocks = 1;
+  manual.types[0].manual_bytes = 1000;
+  EXPECT_EQ(print_leaks(manual, LeaksBy::type),
+            "Type   Blocks  Bytes  Request  Oldest(ns)\n"
+            "m           1   1000        -           -  1000 bytes have no address\n"
+            "Total       1   1000        0           0\n");
+}
+
 TEST(LedgerReport, WhatTheBoundsShutOutIsSaid) {
   // REQ: LEDGER-5
   Books full;
