@@ -26,7 +26,10 @@ struct MachineOptions {
   std::optional<int> cpus, release;
   std::optional<std::uint64_t> mem, seed;
   std::optional<bool> real_clock;
-  bool invariants = false;
+  std::string config;  // a named set of kernel options; the single ones come on top
+  bool invariants = false, redzone = false, memguard = false, make_failures = false;
+  std::optional<int> maxzones;
+  std::vector<std::string> tunables;  // NAME=VALUE
   bool ledger = false;
 };
 

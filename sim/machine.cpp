@@ -28,9 +28,16 @@ std::optional<KernelConfig> machine_config(const workload::Workload& workload,
   workload.kernel.apply(config);
   config.fixed_cpus = true;
   // One after another, so that a message names the option.
-  const auto good = [&config](const std::string& option) {
+  const auto tell = [](const std::string& option, const Diagnostic& wrong) {
+    std::string text = option + ": " + wrong.message;
+    if (!wrong.expected.empty()) text += ", expected " + wrong.expected;
+    for (std::size_t i = 0; i < wrong.near_names.size(); ++i)
+      text += (i == 0 ? "; did you mean " : ", ") + wrong.near_names[i];
+    complain(text + (wrong.near_names.empty() ? "" : "?"));
+  };
+  const auto good = [&](const std::string& option) {
     const auto wrong = Kernel::check(config);
-    if (wrong) complain(option + ": " + wrong->message + ", expected " + wrong->expected);
+    if (wrong) tell(option, *wrong);
     return !wrong;
   };
   if (options.cpus) {
@@ -47,8 +54,30 @@ std::optional<KernelConfig> machine_config(const workload::Workload& workload,
   }
   if (options.seed) config.seed = *options.seed;
   if (options.real_clock) config.real_clock = *options.real_clock;
-  if (options.invariants) config.invariants = true;
   if (options.ledger && !config.ledger) config.ledger.emplace();
+  if (!options.config.empty()) {
+    if (const auto set = config.set_options(options.config); !set) {
+      tell("--config", set.error());
+      return std::nullopt;
+    }
+  }
+  config.invariants |= options.invariants;
+  config.redzone |= options.redzone;
+  config.memguard |= options.memguard;
+  config.make_failures |= options.make_failures;
+  if (options.maxzones) {
+    config.maxzones = *options.maxzones;
+    if (!good("--maxzones")) return std::nullopt;
+  }
+  for (const std::string& tunable : options.tunables) {
+    const std::size_t equals = tunable.find('=');
+    if (equals == tunable.npos) {
+      complain("--tunable " + tunable + ": expected NAME=VALUE");
+      return std::nullopt;
+    }
+    config.tunables.push_back({tunable.substr(0, equals), tunable.substr(equals + 1)});
+    if (!good("--tunable")) return std::nullopt;
+  }
   if (!good("the machine")) return std::nullopt;
   return config;
 }

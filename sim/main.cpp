@@ -7,6 +7,7 @@
 #include <dtmalloc/workload/workload.hpp>
 
 #include "commands.hpp"
+#include "machine.hpp"
 #include "output.hpp"
 #include "reports.hpp"
 
@@ -46,7 +47,17 @@ void add_machine_options(CLI::App& app, MachineOptions& machine) {
                  read(machine.seed, workload::parse_count, "--seed", "a number from 0 to 2^64-1"),
                  "seed of the run")
       ->type_name("N");
+  app.add_option("--config", machine.config, "kernel configuration: GENERIC, GENERIC-NODEBUG")
+      ->type_name("NAME");
   app.add_flag("--invariants", machine.invariants, "kernel option INVARIANTS");
+  app.add_flag("--redzone", machine.redzone, "kernel option DEBUG_REDZONE");
+  app.add_flag("--memguard", machine.memguard, "kernel option DEBUG_MEMGUARD");
+  app.add_flag("--make-failures", machine.make_failures, "kernel option MALLOC_MAKE_FAILURES");
+  app.add_option("--maxzones", machine.maxzones, "kernel option MALLOC_DEBUG_MAXZONES")
+      ->type_name("N");
+  app.add_option("--tunable", machine.tunables, "a line of loader.conf(5)")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   app.add_flag("--ledger", machine.ledger, "books beyond the kernel: owners, peaks, findings");
   app.add_option_function<std::string>(
          "--clock", [&machine](const std::string& clock) { machine.real_clock = clock == "real"; },
@@ -187,7 +198,12 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error);
   }
-  if (run->parsed()) return run_command(run_parser.ordered());
-  if (list->parsed()) return list_command(list_options);
+  try {
+    if (run->parsed()) return run_command(run_parser.ordered());
+    if (list->parsed()) return list_command(list_options);
+  } catch (const KernelPanic& panic) {  // at boot
+    print_panic(panic);
+    return kPanic;
+  }
   return import_command(import_options);
 }

@@ -58,8 +58,15 @@ struct KernelRelease {
   bool malloc_ctor_gets_zone;  // a panic of mtrash's constructor names the zone
   bool dtmalloc_node;          // the provider makes /dev/dtrace/dtmalloc
   bool notrim;                 // UMA_ZONE_NOTRIM keeps a zone from the timer and from TRIM
+  std::uint32_t osreldate;     // __FreeBSD_version; the last digits: UNVERIFIED
   static const KernelRelease* find(int version);
   static std::vector<int> versions();
+};
+
+// One line of loader.conf(5).
+struct Tunable {
+  std::string name, value;
+  bool operator==(const Tunable&) const = default;
 };
 
 struct KernelConfig {
@@ -71,14 +78,29 @@ struct KernelConfig {
   std::uint64_t op_cost = 100;  // virtual ns per operation
   bool real_clock = false;
   RunMode mode = RunMode::deterministic;
-  // Option INVARIANTS: the assertions of malloc(9) and uma(9) on flags, versions and context; every
-  // item's allocation and free checked by a bit; blocks of the malloc zones filled with junk when
-  // free and looked at when handed out, all but their last word, which names the freer's type.
-  // vm.debug.divisor is 1. Large and contiguous blocks are not checked, as in the kernel.
+
+  // --- options of the kernel's build; each that is set sends every call past the fast path
+  // INVARIANTS: the assertions of malloc(9) and uma(9) on flags, versions and context; every item's
+  // allocation and free checked by a bit; blocks of the malloc zones filled with junk when free and
+  // looked at when handed out, all but their last word, which names the freer's type. Large and
+  // contiguous blocks are not checked, as in the kernel.
   bool invariants = false;
-  int domains = 1;  // NUMA domains, 1 to 8; CPUs and memory are split evenly among them
-  std::optional<std::uint64_t> kmem_zmax;  // tunable vm.kmem_zmax
-  std::vector<std::uint32_t> classes;      // what-if class table; empty: the release's
+  bool redzone = false;        // DEBUG_REDZONE: guard bytes around blocks, looked at by free()
+  bool memguard = false;       // DEBUG_MEMGUARD: chosen blocks on pages of their own (vm.memguard)
+  bool make_failures = false;  // MALLOC_MAKE_FAILURES: debug.malloc.failure_rate
+  int maxzones = 1;            // MALLOC_DEBUG_MAXZONES: most zones of a size class, 1 to 255
+  // Sets these options as a kernel configuration file does: GENERIC (INVARIANTS, 8 subzones) or
+  // GENERIC-NODEBUG (none, the default).
+  Result<void> set_options(std::string_view configuration);
+
+  // What loader.conf(5) sets; of two lines with one name the later one holds. Numbers are decimal,
+  // octal or 0x, with a suffix k m g t.
+  std::vector<Tunable> tunables;
+
+  int domains = 1;                     // NUMA domains, 1 to 8; CPUs and memory are split evenly
+  std::vector<std::uint32_t> classes;  // what-if class table; empty: the release's
+  // The console from boot on, until CpuSet::set_console(). Null: stderr.
+  std::function<void(std::string_view)> console;
   // Books of our own beside the kernel's: owners, peaks, findings. Changes nothing that it counts.
   std::optional<LedgerConfig> ledger;
 };
@@ -171,6 +193,10 @@ class Kernel {
   // the item is live), the page-rounded size of the large or contiguous block that begins in its
   // page, or 0.
   std::size_t block_size(const void* addr) const;
+  // A stray store of the kernel's: one byte, anywhere in the memory that malloc(9) and uma(9) hand
+  // out, live or free. Panics ("page fault") where nothing is mapped; refuses what is no such
+  // memory, and UMA's own.
+  Result<void> poke(void* addr, std::uint8_t byte);
 
   // --- the bridge: what the provider dtmalloc sets on every CPU
   void set_malloc_probe(dtrace_malloc_probe_func_t function);

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "kern/kernel_impl.hpp"
+#include "kern/redzone.hpp"
+#include "vm/memguard.hpp"
 
 namespace dtmalloc {
 namespace {
@@ -51,13 +53,54 @@ std::string flag_names(int flags) {
 
 // spec/malloc9.md 2.3
 std::size_t choose_zmax(const KernelConfig& config, std::size_t largest) {
-  std::size_t zmax = config.kmem_zmax.value_or(largest);
+  const std::optional<std::int64_t> tunable = tunable_number(config, "vm.kmem_zmax");
+  std::size_t zmax = tunable ? static_cast<std::size_t>(*tunable) : largest;
   if (config.mem / kPageSize <= kForcedZmaxPages) zmax = kPageSize;
   if (zmax < kPageSize || zmax > largest) zmax = largest;
   return zmax;
 }
 
+// spec/malloc9.md 3.11: debug.malloc.numzones is brought into 1 to MALLOC_DEBUG_MAXZONES.
+unsigned choose_numzones(const KernelConfig& config) {
+  const std::optional<std::int64_t> tunable = tunable_number(config, "debug.malloc.numzones");
+  if (!tunable) return static_cast<unsigned>(config.maxzones);
+  return static_cast<unsigned>(std::clamp<std::int64_t>(*tunable, 1, config.maxzones));
+}
+
+inline void enter(Kernel& kernel) {
+  if (__builtin_expect(curcpu->kernel != &kernel, 0)) kernel.cpus().bind_any();
+}
+
 }  // namespace
+
+// spec/malloc9.md 5.11
+KmemSize kmem_init(const KernelConfig& config) {
+  // Three fifths of the kernel's address space, 2^41 bytes less its last page.
+  constexpr std::uint64_t kMax = ((std::uint64_t{1} << 41) - kPageSize + 1) * 3 / 5;
+  const auto number = [&](std::string_view name, std::uint64_t otherwise) {
+    return static_cast<std::uint64_t>(
+        tunable_number(config, name).value_or(static_cast<std::int64_t>(otherwise)));
+  };
+  KmemSize out{};
+  out.size = number("vm.kmem_size", 0);
+  out.min = number("vm.kmem_size_min", 0);
+  out.max = number("vm.kmem_size_max", kMax);
+  out.scale = static_cast<std::uint32_t>(number("vm.kmem_size_scale", 1));
+  if (out.scale == 0) out.scale = 1;
+  const std::uint64_t pages = config.mem / kPageSize;
+  if (out.size == 0) {
+    out.size = pages / out.scale * kPageSize;
+    if (out.min != 0 && out.size < out.min) out.size = out.min;
+    if (out.max != 0 && out.size >= out.max) out.size = out.max;
+  }
+  if (out.size == 0) throw KernelPanic("Tune VM_KMEM_SIZE_* for the platform");
+  if (out.size / 2 / kPageSize > pages) out.size = 2 * pages * kPageSize;
+  out.size = round_page(out.size);
+  out.limit = out.size;
+  if (config.memguard)
+    out.limit += Memguard::map_size(out.size, number("vm.memguard.divisor", 10), pages);
+  return out;
+}
 
 std::optional<Diagnostic> Kernel::check(const KernelConfig& config) {
   auto bad = [](const char* tag, std::string message, std::string expected) {
@@ -91,6 +134,9 @@ std::optional<Diagnostic> Kernel::check(const KernelConfig& config) {
       return bad("KERNEL_CLASSES", "a class table that malloc(9) cannot use",
                  "up to 31 ascending multiples of 16, none above 65536");
   }
+  if (config.maxzones < 1 || config.maxzones > 255)
+    return bad("KERNEL_MAXZONES", "maxzones=" + std::to_string(config.maxzones), "1 to 255");
+  if (auto wrong = check_tunables(config)) return wrong;
   void* fixed = try_map(kFixedBytes, PROT_NONE);
   const bool granted = fixed != nullptr && Vm::can_reserve(config.mem, config.domains);
   if (fixed != nullptr) munmap(fixed, kFixedBytes);
@@ -126,7 +172,7 @@ std::unique_ptr<Cpu, void (*)(Cpu*)> Kernel::Impl::make_cpu(int id) {
     cpu->slot_offset[i] = static_cast<std::uint16_t>(
         reinterpret_cast<std::byte*>(&cpu->slots[slot]) - reinterpret_cast<std::byte*>(cpu));
   }
-  for (std::size_t zindx = 0; zindx < zones.size(); ++zindx) {
+  for (std::size_t zindx = 0; zindx < classes.size(); ++zindx) {
     uma_cache& cache = cpu->slots[zindx + 1];
     cache.uz_size = zones[zindx]->uz_size;
     cache.mask_bit = std::uint64_t{1} << zindx;
@@ -151,6 +197,12 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
   if (std::optional<Diagnostic> wrong = Kernel::check(config))
     throw KernelPanic("cannot boot: " + wrong->message + ", expected " + wrong->expected);
   release = *KernelRelease::find(config.release);
+  kmem = kmem_init(config);
+  numzones = choose_numzones(config);
+  zone_offset = static_cast<unsigned>(
+      tunable_number(config, "debug.malloc.zone_offset").value_or(release.osreldate));
+  make_failures.failure_rate =
+      static_cast<int>(tunable_number(config, "debug.malloc.failure_rate").value_or(0));
   classes = config.classes.empty() ? release.classes : config.classes;
   kmem_zmax = choose_zmax(config, classes.back());
   for (std::size_t i = 0, zindx = 0; i <= KMEM_ZSIZE; ++i) {
@@ -169,9 +221,16 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
   smp.real_clock = config.real_clock;
   smp.mode = config.mode;
   cpus = std::make_unique<CpuSet>(smp, [this](int id) { return make_cpu(id); });
-  vm = std::make_unique<Vm>(
-      *cpus, addresses, sysctl,
-      VmConfig{config.mem, config.invariants, config.domains, release.notrim, config.cpus});
+  if (config.console) cpus->set_console(config.console);
+  const VmConfig memory{config.mem, config.invariants, config.domains, release.notrim, config.cpus};
+  vm = std::make_unique<Vm>(*cpus, addresses, sysctl, memory);
+  vm->dbg_divisor = static_cast<unsigned>(tunable_number(config, "vm.debug.divisor").value_or(1));
+  vm->multipage_slabs = tunable_number(config, "vm.debug.uma_multipage_slabs").value_or(1) != 0;
+  uma_set_limit(*vm, kmem.limit);
+  vm->zone_warnings = static_cast<int>(tunable_number(config, "vm.zone_warnings").value_or(1));
+  if (config.redzone)
+    redzone = std::make_unique<Redzone>(
+        *this, static_cast<int>(tunable_number(config, "vm.redzone.panic").value_or(0)));
   vm->describe_operation = [this](const OperationNote& note) {
     if (note.zone != nullptr)
       return std::string(note.name) + " " + note.zone->uz_name + " " + flag_names(note.flags);
@@ -184,16 +243,31 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
   if (config.ledger) ledger = std::make_unique<Ledger>(self, *config.ledger);
   uma_startup(*vm);
   uma_knobs(*vm);
-  for (std::size_t zindx = 0; zindx < classes.size(); ++zindx) {
-    const std::size_t size = classes[zindx];
-    // spec/malloc9.md 2.2: natural alignment up to a page for powers of two above 8
-    const bool power = (size & (size - 1)) == 0 && size > 8;
-    const int align = power ? static_cast<int>(std::min(size, kPageSize) - 1) : UMA_ALIGN_PTR;
-    const std::string name = (release.zone_prefix ? "malloc-" : "") + std::to_string(size);
-    zones.push_back(
-        zone_create(*vm, name, size, align, UMA_ZONE_MALLOC, static_cast<std::uint8_t>(zindx + 1)));
-    if (config.invariants) mtrash_attach(*zones.back());
-  }
+  for (unsigned subzone = 0; subzone < numzones; ++subzone)
+    for (std::size_t zindx = 0; zindx < classes.size(); ++zindx) {
+      const std::size_t size = classes[zindx];
+      // spec/malloc9.md 2.2: natural alignment up to a page for powers of two above 8
+      const bool power = (size & (size - 1)) == 0 && size > 8;
+      const int align = power ? static_cast<int>(std::min(size, kPageSize) - 1) : UMA_ALIGN_PTR;
+      const std::string name = (release.zone_prefix ? "malloc-" : "") + std::to_string(size);
+      // The page map tells the fast path of free() the class; with subzones there is none.
+      const auto page_zone = static_cast<std::uint8_t>(numzones == 1 ? zindx + 1 : 0);
+      zones.push_back(zone_create(*vm, name, size, align, UMA_ZONE_MALLOC, page_zone));
+      if (config.invariants) mtrash_attach(*zones.back());
+    }
+  if (config.memguard)
+    vm->memguard = std::make_unique<Memguard>(
+        *vm,
+        MemguardConfig{.desc = std::string(tunable_text(config, "vm.memguard.desc")),
+                       .divisor = static_cast<std::uint64_t>(
+                           tunable_number(config, "vm.memguard.divisor").value_or(10)),
+                       .options = static_cast<int>(
+                           tunable_number(config, "vm.memguard.options").value_or(MG_GUARD_AROUND)),
+                       .frequency = static_cast<std::uint32_t>(
+                           tunable_number(config, "vm.memguard.frequency").value_or(0)),
+                       .kmem_size = kmem.size,
+                       .seed = config.seed});
+  add_sysctls();
   malloc_sysctl_init(*this);
   cpus->boot(config.cpus, !config.fixed_cpus);
 }
@@ -231,11 +305,41 @@ std::uint64_t Kernel::total_pages() const { return impl_->vm->page_count; }
 std::uint64_t Kernel::uma_kmem_total() const { return impl_->vm->uma_kmem_total.load(); }
 
 std::size_t Kernel::block_size(const void* addr) const {
+  if (Memguard* memguard = impl_->vm->memguard.get(); memguard != nullptr && memguard->owns(addr))
+    return memguard->block_bytes(addr);
+  if (impl_->redzone != nullptr) addr = impl_->redzone->raw_if_block(addr);
   const std::uintptr_t word = impl_->vm->slab_word(addr);
   if (word == 0) return 0;
   if ((word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR)
     return reinterpret_cast<uma_slab*>(word)->us_keg->zone->uz_size;
   return round_page(word >> SLAB_COOKIE_SHIFT);
+}
+
+Result<void> Kernel::poke(void* addr, std::uint8_t byte) {
+  Impl& k = *impl_;
+  enter(*this);
+  Memguard* memguard = k.vm->memguard.get();
+  const bool guarded = memguard != nullptr && memguard->owns(addr);
+  Diagnostic refused;
+  refused.tag = "KERNEL_POKE";
+  if (!guarded && !k.vm->in_arena(addr)) {
+    refused.message = "the address lies outside the kernel's memory";
+    return refused;
+  }
+  if (guarded && !memguard->mapped(addr)) k.page_fault(addr, true);
+  bool machinery = guarded && memguard->is_machinery(addr);
+  if (!guarded) {
+    const std::uintptr_t word = k.vm->slab_word(addr);
+    if (word != 0 && (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR)
+      machinery = (reinterpret_cast<uma_slab*>(word)->us_keg->uk_flags &
+                   (UMA_ZFLAG_BUCKET | UMA_ZFLAG_INTERNAL)) != 0;
+  }
+  if (machinery) {
+    refused.message = "not modelled: a store into UMA's own memory";
+    return refused;
+  }
+  *static_cast<std::uint8_t*>(addr) = byte;
+  return {};
 }
 
 void Kernel::Impl::change_hook(const std::function<void()>& change,
@@ -276,14 +380,6 @@ void Kernel::set_malloc_probes_enabled(bool enabled) {
 }
 
 // --- malloc(9) on this kernel: the calling thread gets a CPU of it first
-
-namespace {
-
-inline void enter(Kernel& kernel) {
-  if (__builtin_expect(curcpu->kernel != &kernel, 0)) kernel.cpus().bind_any();
-}
-
-}  // namespace
 
 void* Kernel::malloc(std::size_t size, malloc_type* mtp, MallocFlags flags) {
   enter(*this);

@@ -55,6 +55,23 @@ struct TypeRecord {
   bool retired = false;  // was registered once: unreadable until it is again
 };
 
+// MALLOC_MAKE_FAILURES.
+struct MakeFailures {
+  std::atomic<int> failure_rate{0}, failure_count{0};
+  std::atomic<int> nowait_count{0};
+};
+
+class Redzone;
+
+// kmeminit(): sizes of the kernel's memory, of vm.kmem_*.
+struct KmemSize {
+  std::uint64_t size, min, max;
+  std::uint32_t scale;
+  std::uint64_t limit;  // what uma_set_limit() gets
+};
+// Panics, without a machine, when nothing is left.
+KmemSize kmem_init(const KernelConfig& config);
+
 struct Kernel::Impl {
   Impl(Kernel& self_kernel, const KernelConfig& kernel_config);
   ~Impl();
@@ -64,6 +81,7 @@ struct Kernel::Impl {
   KernelRelease release;
   std::vector<std::uint32_t> classes;
   std::size_t kmem_zmax = KMEM_ZMAX;
+  KmemSize kmem{};
   std::array<std::uint8_t, KMEM_ZSIZE + 1> kmemsize{};  // the kernel's table
   AddressMap addresses;
   SysctlTree sysctl;
@@ -72,7 +90,30 @@ struct Kernel::Impl {
   std::byte* columns = nullptr;  // MAXCPU reserved columns
   std::unique_ptr<CpuSet> cpus;
   std::unique_ptr<Vm> vm;
-  std::vector<uma_zone*> zones;  // of the classes
+  std::vector<uma_zone*> zones;  // of the classes; those of subzone 0 first, then of 1, ...
+  // --- options
+  unsigned numzones = 1, zone_offset = 0;  // debug.malloc.*
+  MakeFailures make_failures;
+  std::unique_ptr<Redzone> redzone;  // DEBUG_REDZONE
+  // Some option looks at every call: kGuardDebug stands on each CPU. With subzones, which class and
+  // which zone a request goes to is the type's, so a CPU's slots cannot serve it.
+  bool debugs() const {
+    return config.invariants || config.redzone || config.memguard || config.make_failures ||
+           numzones > 1;
+  }
+  // mtp_get_subzone()
+  unsigned char subzone_of(const char* desc) const;
+  // The zone that serves a class for a type.
+  uma_zone* kz_zone(const malloc_type& mtp, std::size_t zindx) {
+    const unsigned subzone = mtp.ks_mti.mti_zone;
+    if (subzone >= numzones)
+      panic("mti_zone %u out of range %d", subzone, static_cast<int>(numzones));
+    return zones[subzone * classes.size() + zindx];
+  }
+  // A simulated page fault, unless [addr, addr + size) is the kernel's memory.
+  void check_mapped(const void* addr, std::size_t size, bool write);
+  [[noreturn]] void page_fault(const void* addr, bool write);
+  void add_sysctls();
   std::mutex hook_mutex;
   dtrace_malloc_probe_func_t hook = nullptr;
   bool hook_enabled = false;
@@ -90,7 +131,7 @@ struct Kernel::Impl {
   FailureOutcome plan_outcome;
   std::atomic<bool> failure_set{false};
   // Whether every call takes the cold path, and that told to each CPU.
-  bool calls_watched() const { return config.invariants || ledger != nullptr || failure_set; }
+  bool calls_watched() const { return debugs() || ledger != nullptr || failure_set; }
   void change_debug_guard();
 
   // --- types
@@ -163,8 +204,6 @@ void malloc_type_zone_allocated(Kernel::Impl& k, malloc_type* mtp, std::size_t s
 void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks = true);
 // Panics unless the type is one of this kernel's.
 void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function);
-// malloc_dbg's assertions (INVARIANTS).
-void malloc_dbg(Kernel::Impl& k, const malloc_type* mtp, int flags);
 void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks);
 void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, const char* name,
                    bool hooks);
@@ -179,6 +218,23 @@ inline void* ctor_argument(const Kernel::Impl& k, uma_zone* zone) {
 
 // --- malloc_sysctl.cpp
 void malloc_sysctl_init(Kernel::Impl& k);
+
+// --- malloc_dbg.cpp: the debugging options at the door; under DEBUG_REDZONE sizes and addresses
+// become raw ones
+// True: `*addr` is what malloc() returns.
+bool malloc_dbg(Kernel::Impl& k, void** addr, std::size_t* size, malloc_type* mtp, int flags);
+// True: nothing is left to free.
+bool free_dbg(Kernel::Impl& k, void** addr, malloc_type* mtp);
+// What malloc() returns for a raw block of a request of `osize` bytes; null stays null.
+void* redzone_setup(Kernel::Impl& k, void* addr, std::size_t osize);
+// The size of a request with its guards.
+std::size_t redzone_size(const Kernel::Impl& k, std::size_t size);
+
+// --- tunables.cpp
+std::optional<std::int64_t> parse_kernel_number(std::string_view text);
+std::optional<Diagnostic> check_tunables(const KernelConfig& config);
+std::optional<std::int64_t> tunable_number(const KernelConfig& config, std::string_view name);
+std::string_view tunable_text(const KernelConfig& config, std::string_view name);
 
 // --- mtrash.cpp: INVARIANTS' junk in free items of malloc zones
 void mtrash_attach(uma_zone& zone);

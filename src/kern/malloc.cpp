@@ -247,46 +247,6 @@ void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks)
   if (hooks) maybe_fire(&cpu, DTMALLOC_PROBE_FREE, mtp, &stats, size, 0);
 }
 
-void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function) {
-  if (k.invariants() && mtp->ks_version != M_VERSION)
-    k.panic("%s: bad malloc type version", function);
-  if (!k.knows(mtp)) {
-    if (k.ledger != nullptr) k.ledger->impl().stale(mtp);
-    if (mtp->ks_mti.mti_stats != nullptr)
-      k.panic("%s: type %s belongs to another kernel", function, mtp->ks_shortdesc);
-    k.panic("%s: type %s is not registered", function, mtp->ks_shortdesc);
-  }
-}
-
-static void check_wait_flags(Kernel::Impl& k, int flags) {
-  const int wait = flags & (kM_WAITOK | kM_NOWAIT);
-  if (wait == kM_WAITOK || wait == kM_NOWAIT) return;
-  if (k.release.wait_flags_asserted) {
-    if (wait == 0) k.panic("malloc: flags must include either M_WAITOK or M_NOWAIT");
-    k.panic("malloc: flags may not include both M_WAITOK and M_NOWAIT");
-  }
-  if (k.wait_flags_printed.exchange(true)) return;
-  // That the two wait bits alone are printed: UNVERIFIED.
-  std::string text =
-      kernel_format(k.addresses, "Bad malloc flags: %x\n", static_cast<unsigned>(wait));
-  const std::vector<std::string>& sites = k.cpus->current_thread().call_sites;
-  for (auto site = sites.rbegin(); site != sites.rend(); ++site) text += "  at " + *site + "\n";
-  k.cpus->console(text);
-}
-
-void malloc_dbg(Kernel::Impl& k, const malloc_type* mtp, int flags) {
-  check_type(k, mtp, "malloc");
-  if (!k.invariants()) return;
-  check_wait_flags(k, flags);
-  if ((flags & kM_NEVERFREED) != 0) k.panic("malloc: M_NEVERFREED is for internal use only");
-  if ((flags & kM_WAITOK) != 0) {
-    const SimThread& thread = k.cpus->current_thread();
-    if (thread.intr_nesting > 0) k.panic("malloc(M_WAITOK) in interrupt context");
-    if (thread.no_sleeping > 0) k.panic("malloc(M_WAITOK) with sleeping prohibited");
-  }
-  if (curcpu->critbase != 0) k.panic("malloc: called with spinlock or critical section held");
-}
-
 void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, const char* name,
                    bool hooks) {
   const Note note(name, size, mtp, flags);
@@ -305,37 +265,41 @@ void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flag
 
 void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags,
                        const char* name) {
-  malloc_dbg(k, mtp, flags);
+  const std::size_t osize = size;
+  void* item = nullptr;
+  if (malloc_dbg(k, &item, &size, mtp, flags)) return item;
   if (size > k.kmem_zmax || (flags & kM_EXEC) != 0)
-    return malloc_large(k, size, mtp, flags, name, true);
+    return redzone_setup(k, malloc_large(k, size, mtp, flags, name, true), osize);
   const std::size_t zindx = k.zindx_of(size);
-  uma_zone* zone = k.zones[zindx];
+  uma_zone* zone = k.kz_zone(*mtp, zindx);
   // The domains' iterator asks without waiting, then waits for pages itself.
   vm_domainset_iter di;
   int domain;
-  void* item = nullptr;
   if (vm_domainset_iter_policy_init(di, *k.vm, *DOMAINSET_RR(), &domain, &flags) == 0) {
     do item = uma_zalloc_domain(zone, ctor_argument(k, zone), domain, flags);
     while (item == nullptr && vm_domainset_iter_policy(di, &domain) == 0);
   }
   malloc_type_zone_allocated(k, mtp, item != nullptr ? zone->uz_size : 0, static_cast<int>(zindx));
-  return item;
+  return redzone_setup(k, item, osize);
 }
 
 void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks) {
   if (k.invariants() && (flags & kM_EXEC) != 0)
     k.panic("Assertion (flags & M_EXEC) == 0 failed at malloc");
-  malloc_dbg(k, mtp, flags);
-  if (size > k.kmem_zmax) return malloc_large(k, size, mtp, flags, "malloc", hooks);
-  const Note note("malloc", size, mtp, flags);
+  const std::size_t osize = size;
+  void* item = nullptr;
+  if (malloc_dbg(k, &item, &size, mtp, flags)) return item;
+  if (size > k.kmem_zmax)
+    return redzone_setup(k, malloc_large(k, size, mtp, flags, "malloc", hooks), osize);
+  const Note note("malloc", osize, mtp, flags);
   const std::size_t zindx = k.zindx_of(size);
-  uma_zone* zone = k.zones[zindx];
-  void* item = uma_zalloc_arg(zone, ctor_argument(k, zone), flags);
+  uma_zone* zone = k.kz_zone(*mtp, zindx);
+  item = uma_zalloc_arg(zone, ctor_argument(k, zone), flags);
   malloc_type_zone_allocated(k, mtp, item != nullptr ? zone->uz_size : 0, static_cast<int>(zindx),
                              hooks);
   if (item == nullptr && (flags & kM_WAITOK) != 0 && k.invariants())
     k.panic("malloc(M_WAITOK) returned NULL");
-  return item;
+  return redzone_setup(k, item, osize);
 }
 
 [[noreturn]] static void not_allocated(Kernel::Impl& k, void* addr, bool zero) {
@@ -349,11 +313,7 @@ void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags
 
 void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool hooks) {
   const FreeNote note(k, addr, mtp);
-  if (k.invariants()) {
-    check_type(k, mtp, "free");
-    if (curcpu->critbase != 0) k.panic("free: called with spinlock or critical section held");
-  }
-  if (addr == nullptr) return;
+  if (free_dbg(k, &addr, mtp)) return;
   check_type(k, mtp, "free");
   Vm& vm = *k.vm;
   const std::uintptr_t word = k.slab_word(addr);

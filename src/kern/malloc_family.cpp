@@ -6,11 +6,14 @@
 // Differs:      one domain. DEVIATES: a size above 2^63 is refused by malloc_aligned as by malloc:
 // a
 //               kernel shifts it out and hands out a small block
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "kern/kernel_impl.hpp"
 #include "kern/ledger_impl.hpp"
+#include "kern/redzone.hpp"
+#include "vm/memguard.hpp"
 
 namespace dtmalloc {
 namespace {
@@ -45,9 +48,17 @@ void* realloc_slow(Kernel::Impl& k, void* addr, std::size_t size, malloc_type* m
   }
   if (addr == nullptr) return kern_malloc(size, mtp, flags);
   const Note note("realloc", size, mtp, flags);
-  const std::size_t old = old_size(k, addr);
-  if (old == 0) return nullptr;
-  if (size <= old && (size > old >> kReallocFraction || old == kMinAllocSize)) return addr;
+  if (Memguard* memguard = k.vm->memguard.get(); memguard != nullptr && memguard->owns(addr))
+    return memguard->realloc(addr, size, flags);
+  std::size_t old;
+  if (k.redzone != nullptr) {  // never in place
+    old = k.redzone->get_size(addr);
+    if (const std::size_t copied = std::min(size, old)) k.check_mapped(addr, copied, false);
+  } else {
+    old = old_size(k, addr);
+    if (old == 0) return nullptr;
+    if (size <= old && (size > old >> kReallocFraction || old == kMinAllocSize)) return addr;
+  }
   void* block = kern_malloc(size, mtp, flags);
   if (block == nullptr) return nullptr;
   std::memcpy(block, addr, std::min(size, old));
@@ -140,10 +151,9 @@ void* kern_malloc_aligned(std::size_t size, std::size_t align, malloc_type* mtp,
 void* kern_malloc_exec(std::size_t size, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr || dtmalloc::failure_planned(*k, mtp, flags)) return nullptr;
-  dtmalloc::malloc_dbg(*k, mtp, flags);
   return dtmalloc::note_allocation(
-      *k, dtmalloc::malloc_large(*k, size, mtp, flags | dtmalloc::kM_EXEC, "malloc_exec", true),
-      size, mtp);
+      *k, dtmalloc::malloc_domainset(*k, size, mtp, flags | dtmalloc::kM_EXEC, "malloc_exec"), size,
+      mtp);
 }
 
 void* kern_contigmalloc(unsigned long size, malloc_type* mtp, int flags, std::uint64_t low,
@@ -157,14 +167,17 @@ void* kern_contigmalloc(unsigned long size, malloc_type* mtp, int flags, std::ui
       k->panic("contigmalloc: size %#lx alignment %#lx boundary %#lx", size, alignment, boundary);
     return nullptr;
   }
-  const dtmalloc::Note note("contigmalloc", size, mtp, flags);
+  const unsigned long osize = size;
+  if (k->release.contig_redzone) size = dtmalloc::redzone_size(*k, size);
+  const dtmalloc::Note note("contigmalloc", osize, mtp, flags);
   void* addr = dtmalloc::kmem_alloc_contig(*k->vm, size, flags, low, high, alignment, boundary);
   if (addr == nullptr) return nullptr;
   k->vm->page_slab[k->vm->page_of(addr)].store(
       size << dtmalloc::SLAB_COOKIE_SHIFT | dtmalloc::SLAB_COOKIE_CONTIG_MALLOC,
       std::memory_order_release);
   dtmalloc::malloc_type_zone_allocated(*k, mtp, dtmalloc::round_page(size), -1);
-  return dtmalloc::note_allocation(*k, addr, size, mtp);
+  if (k->release.contig_redzone) addr = dtmalloc::redzone_setup(*k, addr, osize);
+  return dtmalloc::note_allocation(*k, addr, osize, mtp);
 }
 
 void kern_contigfree(void* addr, unsigned long size, malloc_type* mtp) {
@@ -184,6 +197,10 @@ std::size_t kern_malloc_size(std::size_t size) {
 std::size_t kern_malloc_usable_size(const void* addr) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr || addr == nullptr) return 0;
+  if (dtmalloc::Memguard* memguard = k->vm->memguard.get();
+      memguard != nullptr && memguard->owns(addr))
+    return memguard->req_size(addr);
+  if (k->redzone != nullptr) return k->redzone->get_size(addr);
   const std::uintptr_t word = k->slab_word(addr);
   if (word == 0)
     k->panic("malloc_usable_size: address %p(%p) is not allocated", addr,

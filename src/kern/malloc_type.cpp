@@ -160,6 +160,7 @@ void Kernel::Impl::register_type(malloc_type* mtp, std::string_view symbol) {
         addresses.add_data(mtp->ks_shortdesc, name) == AddressMap::kNoAddress)
       panic("not modelled: more than 64 MiB of registered objects");
   }
+  mtp->ks_mti.mti_zone = subzone_of(mtp->ks_shortdesc);
   mtp->ks_mti.mti_stats = reinterpret_cast<malloc_type_stats*>(next_line);
   mark_registered(mtp, true);
   next_line += sizeof(malloc_type_stats);

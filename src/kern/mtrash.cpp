@@ -10,6 +10,7 @@
 
 #include "kern/kernel_impl.hpp"
 #include "kern/ledger_impl.hpp"
+#include "vm/memguard.hpp"
 
 namespace dtmalloc {
 namespace {
@@ -45,14 +46,23 @@ void check(void* mem, int size, const char* zone) {
   }
 }
 
+// A guarded block holds no junk.
+bool guarded(const void* mem) {
+  const Memguard* memguard = static_cast<Kernel*>(curcpu->kernel)->impl().vm->memguard.get();
+  return memguard != nullptr && memguard->owns(mem);
+}
+
 int mtrash_ctor(void* mem, int size, void* arg, int) {
+  if (guarded(mem)) return 0;
   // Without an argument the zone has no name, as in fini: UNVERIFIED for the older releases.
   const auto* zone = static_cast<const uma_zone*>(arg);
   check(mem, size, zone == nullptr ? "" : zone->uz_name.c_str());
   return 0;
 }
 
-void mtrash_dtor(void* mem, int size, void*) { fill(mem, size); }
+void mtrash_dtor(void* mem, int size, void*) {
+  if (!guarded(mem)) fill(mem, size);
+}
 
 int mtrash_init(void* mem, int size, int) {
   fill(mem, size);

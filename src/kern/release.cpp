@@ -26,7 +26,7 @@ std::vector<std::uint32_t> powers(std::uint32_t from, std::uint32_t to, bool wit
 
 // KM22's side of each quirk. DTM of 2023-24 made no node any more, and the trees before it did.
 KernelRelease older(int version, std::vector<std::uint32_t> classes, bool zone_prefix,
-                    int vmstat_format) {
+                    int vmstat_format, std::uint32_t osreldate) {
   return {.version = version,
           .classes = std::move(classes),
           .zone_prefix = zone_prefix,
@@ -39,7 +39,8 @@ KernelRelease older(int version, std::vector<std::uint32_t> classes, bool zone_p
           .panic_names_function = false,
           .malloc_ctor_gets_zone = false,
           .dtmalloc_node = true,
-          .notrim = false};
+          .notrim = false,
+          .osreldate = osreldate};
 }
 
 KernelRelease newest() {
@@ -55,14 +56,15 @@ KernelRelease newest() {
           .panic_names_function = true,
           .malloc_ctor_gets_zone = true,
           .dtmalloc_node = false,
-          .notrim = true};
+          .notrim = true,
+          .osreldate = 1600019};
 }
 
 const std::vector<KernelRelease>& releases() {
   static const std::vector<KernelRelease> rows = {
-      older(8, powers(16, 4096, false), false, 0),
-      older(12, powers(16, 65536, false), false, 0),
-      older(14, powers(16, 65536, true), true, 1),
+      older(8, powers(16, 4096, false), false, 0, 804000),
+      older(12, powers(16, 65536, false), false, 0, 1204000),
+      older(14, powers(16, 65536, true), true, 1, 1403000),
       newest(),
   };
   return rows;

@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstring>
 
+#include "vm/memguard.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {

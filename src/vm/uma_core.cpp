@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "smp/section.hpp"
+#include "vm/memguard.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -319,6 +320,10 @@ bool cache_free(uma_zone& zone, void* udata, int item_domain) {
 void* uma_zalloc_arg(uma_zone* zone, void* udata, int flags) {
   zone->vm->cpus.bind_any();
   if (zone->vm->config.invariants) uma_zalloc_debug(*zone, flags);
+  if (Memguard* memguard = zone->vm->memguard.get()) {
+    void* item = nullptr;
+    if (memguard->zalloc(*zone, &item, udata, flags)) return item;
+  }
   if ((zone->uz_flags & UMA_ZFLAG_INTERNAL) == 0) {
     section_enter();
     do {
@@ -339,6 +344,11 @@ void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
   Vm& vm = *zone->vm;
   if (vm.config.domains == 1) return uma_zalloc_arg(zone, udata, flags);
   vm.cpus.bind_any();
+  if (vm.config.invariants) uma_zalloc_debug(*zone, flags);
+  if (vm.memguard != nullptr) {
+    void* guarded = nullptr;
+    if (vm.memguard->zalloc(*zone, &guarded, udata, flags)) return guarded;
+  }
   uma_bucket* bucket = zone_take_bucket(*zone, domain);
   if (bucket == nullptr) return zone_alloc_item(*zone, udata, domain, flags);
   void* item = bucket->items()[--bucket->ub_cnt];
@@ -357,8 +367,9 @@ void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
   Vm& vm = *zone->vm;
   vm.cpus.bind_any();
   bool checked = vm.config.invariants;
+  if (checked) uma_zfree_debug(*zone);
+  if (vm.memguard != nullptr && vm.memguard->zfree(*zone, item, udata)) return;
   if (checked) {
-    uma_zfree_debug(*zone);
     checked = !uma_dbg_skip(*zone, item);
   }
   if (checked) uma_dbg_free(*zone, item);

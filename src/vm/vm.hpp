@@ -49,11 +49,14 @@
 #include <utility>
 #include <vector>
 
+#include "sys/call_sites.hpp"
+
 namespace dtmalloc {
 
 struct uma_keg;
 struct uma_slab;
 struct uma_cache;
+struct Memguard;
 
 inline constexpr int SLAB_COOKIE_SHIFT = 2;
 inline constexpr std::uintptr_t SLAB_COOKIE_MASK = 3;
@@ -221,7 +224,8 @@ struct Vm {
   std::atomic<std::uint64_t> uma_kmem_limit{0};
   void kmem_total_add(std::uint64_t bytes);  // above the limit: wakes the worker
   void kmem_total_sub(std::uint64_t bytes) { uma_kmem_total.fetch_sub(bytes); }
-
+  CallSites call_sites;
+  std::unique_ptr<Memguard> memguard;  // DEBUG_MEMGUARD
   Lowmem lowmem;
   std::atomic<int> zone_warnings{1};  // vm.zone_warnings
   bool multipage_slabs = true;        // vm.debug.uma_multipage_slabs; set before uma_startup()

@@ -159,6 +159,15 @@ std::string Parser::string_literal(const char* expected) {
   }
 }
 
+std::string Parser::word_or_string(const char* expected) {
+  if (place_ < end_ && *place_ == '"') return string_literal(expected);
+  const char* const start = place_;
+  while (place_<end_&& static_cast<unsigned char>(*place_)> ' ' && *place_ != '#' && *place_ != '}')
+    ++place_;
+  if (place_ == start) fail_here("WL_SYNTAX", "a value is missing", expected);
+  return {start, place_};
+}
+
 std::int64_t Parser::number(Context context) {
   skip_blanks();
   const char* start = place_;

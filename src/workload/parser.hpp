@@ -62,6 +62,7 @@ class Parser {
   std::string_view peek_word() const;
   std::string_view word(const char* expected);
   std::string string_literal(const char* expected);
+  std::string word_or_string(const char* expected);  // up to a blank, # or }, or in quotes
   std::int64_t number(Context context);
   void end_statement();
   [[noreturn]] void fail(const char* tag, std::string_view at, std::string message,
@@ -76,6 +77,10 @@ class Parser {
   void kernel_line();
   void kernel_key(std::string_view key, std::string_view value, bool has_value);
   void ledger_key(std::string_view key, std::string_view value, bool has_value);
+  void kernel_tunable(std::string_view key, std::string value, bool has_value);
+  void check_tunables();
+  void sysctl_statement(Op& op);
+  void poke_statement(Op& op);
   void type_statement(std::vector<Op>& ops, Op op, int depth);
   void history_statement(std::vector<Op>& ops, Op op, int depth);
   void repeat_statement(Op& op, int depth);
@@ -124,6 +129,7 @@ class Parser {
   std::unordered_map<std::string_view, Index> sites_;
   std::vector<std::string_view> loops_;
   std::size_t nodes_ = 0;  // of the expression being parsed
+  std::vector<std::string_view> tunables_at_;
   bool started_ = false;   // a statement other than kernel was seen
   bool operated_ = false;  // an operation was seen: boot is over
 };

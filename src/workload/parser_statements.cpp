@@ -19,14 +19,9 @@ const std::array<OperationName, 8> kAssigning{{{"malloc", OpKind::malloc},
 
 namespace {
 
-constexpr std::uint64_t kTooMany = 1000001;  // CPUs
-
 // What the language knows and this machine does not model.
-constexpr std::array<std::string_view, 6> kNotModelled{
-    "sysctl", "poke", "malloc_domainset", "contigmalloc_domainset", "stream", "phase"};
-constexpr std::array<std::string_view, 12> kKernelNotModelled{
-    "redzone",     "memguard", "domains",      "numa",  "debug", "witness",
-    "zone_offset", "numzones", "failure_rate", "kasan", "kmsan", "threads"};
+constexpr std::array<std::string_view, 4> kNotModelled{"malloc_domainset", "contigmalloc_domainset",
+                                                       "stream", "phase"};
 
 template <std::size_t N>
 bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
@@ -129,6 +124,10 @@ void Parser::statement(std::vector<Op>& ops, int depth) {
               : word == "interrupt" ? OpKind::interrupt
                                     : OpKind::nosleep;
     block(op, depth);
+  } else if (word == "sysctl") {
+    sysctl_statement(op);
+  } else if (word == "poke") {
+    poke_statement(op);
   } else {
     place_ = word.data();
     refuse_unknown_statement(word);
@@ -147,9 +146,9 @@ void Parser::refuse_unknown_statement(std::string_view word) {
     }
   }
   static const std::vector<std::string> kWords{
-      "kernel", "type",   "zone",  "reclaim",    "uma_zfree", "zdestroy",  "history",
-      "cpu",    "free",   "zfree", "contigfree", "repeat",    "wait",      "thread",
-      "join",   "unload", "load",  "expect",     "critical",  "interrupt", "nosleep"};
+      "kernel", "type",   "zone",       "reclaim",   "uma_zfree", "zdestroy", "history", "cpu",
+      "free",   "zfree",  "contigfree", "repeat",    "wait",      "thread",   "join",    "unload",
+      "load",   "expect", "critical",   "interrupt", "nosleep",   "sysctl",   "poke"};
   fail("WL_UNKNOWN_STATEMENT", word, "unknown statement " + std::string(word),
        "NAME = malloc ..., or a statement", nearest_names(word, kWords));
 }
@@ -189,6 +188,37 @@ void Parser::assignment(std::vector<Op>& ops, Op op, std::string_view name) {
   op.flags = flags();
   op.site = site();
   ops.push_back(op);
+}
+
+void Parser::sysctl_statement(Op& op) {
+  op.kind = OpKind::sysctl;
+  skip_blanks();
+  const char* const start = place_;
+  while (place_<end_&& static_cast<unsigned char>(*place_)> ' ' && *place_ != '=' &&
+         *place_ != '#' && *place_ != '}')
+    ++place_;
+  SysctlDecl sysctl{std::string(start, place_), std::nullopt};
+  if (sysctl.name.empty())
+    fail_here("WL_SYNTAX", "a name is missing", "a name of sysctl(8), such as vm.kmem_zmax");
+  if (place_ < end_ && *place_ == '=') {
+    ++place_;
+    sysctl.value = word_or_string("the value to be written");
+  }
+  op.detail = static_cast<Index>(result_.sysctls.size());
+  result_.sysctls.push_back(std::move(sysctl));
+}
+
+void Parser::poke_statement(Op& op) {
+  op.kind = OpKind::poke;
+  const std::string_view name = word("the name of a block");
+  op.target = block_ref(name, false);
+  skip_blanks();
+  if (place_ < end_ && (*place_ == '+' || *place_ == '-')) {
+    if (*place_ == '+') ++place_;  // a minus belongs to the number
+    op.extra = value(Context::size);
+  }
+  op.value = value(Context::size);
+  op.site = site();
 }
 
 void Parser::block(Op& op, int depth) {
@@ -330,131 +360,6 @@ void Parser::history_statement(std::vector<Op>& ops, Op op, int depth) {
   op.detail = static_cast<Index>(result_.histories.size());
   result_.histories.push_back(std::move(history));
   ops.push_back(op);
-}
-
-void Parser::kernel_line() {
-  if (started_) {
-    fail("WL_CONTEXT", {line_start_, 6}, "the kernel line comes too late",
-         "a place above the first type and the first operation");
-  }
-  while (!at_statement_end()) {
-    const std::string_view key = word("a setting such as cpus=4");
-    const bool has_value = place_ < end_ && *place_ == '=';
-    std::string_view text;
-    if (has_value) {
-      ++place_;
-      text = rest_token();
-      if (!text.empty() && text.find('#') != text.npos) text = text.substr(0, text.find('#'));
-      if (text.empty() || text == "\n" || text == " ") {
-        fail("WL_SYNTAX", key, "the setting " + std::string(key) + " lacks its value");
-      }
-      place_ += text.size();
-    }
-    kernel_key(key, text, has_value);
-  }
-}
-
-// ledger, or one of its bounds, which turns it on.
-void Parser::ledger_key(std::string_view key, std::string_view text, bool has_value) {
-  std::optional<LedgerConfig>& ledger = result_.kernel.ledger;
-  if (key == "ledger") {
-    if (has_value) fail("WL_SYNTAX", key, "the setting ledger takes no value");
-    if (!ledger) ledger.emplace();
-    return;
-  }
-  std::vector<std::string> names;
-  for (const auto& [name, member] : kLedgerBounds) {
-    names.emplace_back(name);
-    if (key != name) continue;
-    const auto bound = has_value ? parse_count(text) : std::nullopt;
-    if (!bound)
-      fail("WL_NUMBER", has_value ? text : key, std::string(key) + " lacks its bound",
-           "a number without a suffix");
-    if (!ledger) ledger.emplace();
-    (*ledger).*member = static_cast<std::size_t>(*bound);
-    return;
-  }
-  fail("WL_UNKNOWN_SETTING", key, "unknown setting " + std::string(key),
-       "ledger, or one of its bounds", nearest_names(key, names));
-}
-
-void Parser::kernel_key(std::string_view key, std::string_view text, bool has_value) {
-  KernelSettings& k = result_.kernel;
-  const auto known = [&](std::string_view name) { return key == name; };
-  const std::string_view at = has_value ? text : key;
-  const auto need = [&](bool good, const char* expected) {
-    if (!good) {
-      fail(has_value ? "WL_NUMBER" : "WL_SYNTAX", at,
-           has_value ? "\"" + std::string(text) + "\" is no value for " + std::string(key)
-                     : "the setting " + std::string(key) + " lacks its value",
-           expected);
-    }
-  };
-  const auto once = [&](bool is_set) {
-    if (is_set) fail("WL_REDECLARED", key, std::string(key) + " is set twice");
-  };
-  if (known("invariants")) {
-    once(k.invariants);
-    if (has_value && text != "0" && text != "1") need(false, "invariants, invariants=1 or =0");
-    k.invariants = !has_value || text == "1";
-  } else if (key == "ledger" || key.starts_with("ledger_")) {
-    ledger_key(key, text, has_value);
-  } else if (known("release") || known("cpus")) {
-    std::optional<int>& slot = known("release") ? k.release : k.cpus;
-    once(slot.has_value());
-    const std::uint64_t n = has_value ? parse_count(text).value_or(kTooMany) : kTooMany;
-    need(n < kTooMany, known("cpus") ? "a number of CPUs" : "8, 12, 14 or 16");
-    slot = static_cast<int>(n);
-  } else if (known("mem") || known("kmem_zmax") || known("vm.kmem_zmax")) {
-    std::optional<std::uint64_t>& slot = known("mem") ? k.mem : k.kmem_zmax;
-    once(slot.has_value());
-    slot = has_value ? parse_size(text) : std::nullopt;
-    need(slot.has_value(), "a size such as 512M, 2G");
-  } else if (known("seed")) {
-    once(k.seed.has_value());
-    k.seed = has_value ? parse_count(text) : std::nullopt;
-    need(k.seed.has_value(), "a number without a suffix");
-  } else if (known("cost")) {
-    once(k.op_cost.has_value());
-    k.op_cost = has_value ? parse_time(text) : std::nullopt;
-    need(k.op_cost && *k.op_cost <= Clock::kEndOfTime, "a time such as 100ns, at most 235 years");
-  } else if (known("clock")) {
-    once(k.real_clock.has_value());
-    need(has_value && (text == "virtual" || text == "real"), "virtual or real");
-    k.real_clock = text == "real";
-  } else if (known("capture")) {
-    once(!k.capture.empty());
-    static constexpr std::array<std::string_view, 7> kCaptures{"m1", "m2", "m3", "z1",
-                                                               "z2", "z3", "z16"};
-    need(has_value && is_one_of(text, kCaptures), "m1, m2, m3, z1, z2, z3 or z16");
-    k.capture = text;
-  } else if (known("classes")) {
-    once(!k.classes.empty());
-    need(has_value, "sizes joined by commas");
-    for (std::size_t from = 0; from <= text.size();) {
-      const std::size_t comma = std::min(text.find(',', from), text.size());
-      const auto n = parse_size(text.substr(from, comma - from));
-      need(n && *n > 0 && *n <= (1u << 30), "sizes joined by commas");
-      k.classes.push_back(static_cast<std::uint32_t>(*n));
-      from = comma + 1;
-    }
-  } else {
-    const std::string_view last = key.substr(key.rfind('.') + 1);
-    if (is_one_of(key, kKernelNotModelled) || is_one_of(last, kKernelNotModelled)) {
-      fail("WL_NOT_MODELLED", key, "`" + std::string(key) + "` is not modelled yet");
-    }
-    static const std::vector<std::string> kKeys{"release", "cpus",      "mem",        "seed",
-                                                "cost",    "clock",     "invariants", "classes",
-                                                "capture", "kmem_zmax", "ledger"};
-    fail("WL_UNKNOWN_SETTING", key, "unknown setting " + std::string(key),
-         "release cpus mem seed cost clock invariants classes kmem_zmax capture ledger",
-         nearest_names(key, kKeys));
-  }
-  KernelConfig config;
-  k.apply(config);
-  if (const auto wrong = Kernel::check(config)) {
-    fail(("WL_" + wrong->tag).c_str(), at, wrong->message, wrong->expected);
-  }
 }
 
 }  // namespace dtmalloc::workload

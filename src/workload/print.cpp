@@ -2,6 +2,7 @@
 // A workload as text: the inverse of the parser.
 
 #include <algorithm>
+#include <cctype>
 #include <dtmalloc/workload/workload.hpp>
 
 #include "workload/parser.hpp"
@@ -32,6 +33,14 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
+// A word where one is enough.
+std::string plain_or_quoted(const std::string& text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return (c < 0x80 && std::isalnum(c) != 0) || c == '_' || c == '.' || c == '-' || c == '+';
+  });
+  return plain ? text : quoted(text);
+}
+
 class Printer {
  public:
   explicit Printer(const Workload& workload) : w_(workload) {}
@@ -53,8 +62,17 @@ class Printer {
     if (k.seed) out_ += " seed=" + std::to_string(*k.seed);
     if (k.op_cost) out_ += " cost=" + print_time(*k.op_cost);
     if (k.real_clock) out_ += *k.real_clock ? " clock=real" : " clock=virtual";
-    if (k.kmem_zmax) out_ += " kmem_zmax=" + std::to_string(*k.kmem_zmax);
-    if (k.invariants) out_ += " invariants";
+    if (!k.options.empty()) out_ += " config=" + k.options;
+    const auto option = [&](const char* name, const std::optional<bool>& on) {
+      if (on) out_ += ' ' + std::string(name) + (*on ? "" : "=0");
+    };
+    option("invariants", k.invariants);
+    option("redzone", k.redzone);
+    option("memguard", k.memguard);
+    option("make_failures", k.make_failures);
+    if (k.maxzones) out_ += " maxzones=" + std::to_string(*k.maxzones);
+    for (const Tunable& tunable : k.tunables)
+      out_ += ' ' + tunable.name + '=' + plain_or_quoted(tunable.value);
     if (k.ledger) ledger(*k.ledger);
     for (std::size_t i = 0; i < k.classes.size(); ++i) {
       out_ += (i == 0 ? " classes=" : ",") + std::to_string(k.classes[i]);
@@ -163,6 +181,23 @@ class Printer {
       case OpKind::zdestroy:
         out_ += "zdestroy " + w_.zones[op.detail].symbol;
         break;
+      case OpKind::sysctl: {
+        const SysctlDecl& sysctl = w_.sysctls[op.detail];
+        out_ += "sysctl " + sysctl.name;
+        if (sysctl.value) out_ += '=' + plain_or_quoted(*sysctl.value);
+        break;
+      }
+      case OpKind::poke:
+        out_ += "poke ";
+        ref(op.target);
+        if (op.extra.number != 0 || op.extra.expr != kNone) {
+          out_ += '+';
+          value(op.extra, Context::size);
+        }
+        out_ += ' ';
+        second_value(op.value);
+        site(op);
+        break;
       default:
         assignment(op);
     }
@@ -191,6 +226,14 @@ class Printer {
     if (!z.warning.empty()) out_ += " warning=" + quoted(z.warning);
   }
 
+  // A number behind another one, which a leading minus would continue.
+  void second_value(const Value& v) {
+    const bool minus = v.expr != kNone && leads_with_minus(v.expr);
+    if (minus) out_ += '(';
+    value(v, Context::size);
+    if (minus) out_ += ')';
+  }
+
   void assignment(const Op& op) {
     ref(op.target);
     out_ += " = ";
@@ -210,11 +253,7 @@ class Printer {
     value(op.value, Context::size);
     if (op.kind == OpKind::mallocarray || op.kind == OpKind::malloc_aligned) {
       out_ += ' ';
-      // A leading minus would continue the first number.
-      const bool minus = op.extra.expr != kNone && leads_with_minus(op.extra.expr);
-      if (minus) out_ += '(';
-      value(op.extra, Context::size);
-      if (minus) out_ += ')';
+      second_value(op.extra);
     }
     out_ += ' ' + w_.types[op.type].symbol + ' ';
     flags(op);

@@ -423,6 +423,10 @@ void Runner::State::operation(Thread& thread, const Op& op) {
       kernel.malloc_uninit(mtp);
       return;
     }
+    case OpKind::sysctl:
+      return sysctl(thread, op);
+    case OpKind::poke:
+      return poke(thread, op);
     case OpKind::load:
       kernel.malloc_init(type_of(op, op.type));
       return;

@@ -71,6 +71,11 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   void spawn(Thread& thread, const Op& op);
   void thread_body(Thread thread, const Op& op);
   void expect(Thread& thread, const Op& op);
+  // --- run_sysctl.cpp
+  void sysctl(Thread& thread, const Op& op);
+  void write_sysctl(const Op& op, const SysctlDecl& decl);
+  void poke(Thread& thread, const Op& op);
+  // --- run.cpp
   void type_statement(const Op& op);
   // --- run_zones.cpp
   void zone_operation(Thread& thread, const Op& op);

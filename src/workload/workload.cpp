@@ -40,6 +40,7 @@ class Comparison {
     if (x.kind == OpKind::history) return a_.histories[x.detail] == b_.histories[y.detail];
     if (x.kind == OpKind::repeat) return true;  // the variable's name does not matter
     if (x.kind == OpKind::reclaim) return a_.strings[x.detail] == b_.strings[y.detail];
+    if (x.kind == OpKind::sysctl) return a_.sysctls[x.detail] == b_.sysctls[y.detail];
     if (x.kind != OpKind::thread) return a_.zones[x.detail] == b_.zones[y.detail];
     const ThreadDecl &s = a_.threads[x.detail], &t = b_.threads[y.detail];
     return s.name == t.name && s.execname == t.execname && optional(s.cpu, t.cpu) &&
@@ -101,9 +102,15 @@ void KernelSettings::apply(KernelConfig& config) const {
   if (mem) config.mem = *mem;
   if (seed) config.seed = *seed;
   if (op_cost) config.op_cost = *op_cost;
-  if (kmem_zmax) config.kmem_zmax = *kmem_zmax;
   if (real_clock) config.real_clock = *real_clock;
-  if (invariants) config.invariants = true;
+  if (!options.empty())
+    static_cast<void>(config.set_options(options));  // the parser refused others
+  if (invariants) config.invariants = *invariants;
+  if (redzone) config.redzone = *redzone;
+  if (memguard) config.memguard = *memguard;
+  if (make_failures) config.make_failures = *make_failures;
+  if (maxzones) config.maxzones = *maxzones;
+  config.tunables.insert(config.tunables.end(), tunables.begin(), tunables.end());
   if (ledger) config.ledger = ledger;
   if (!classes.empty()) config.classes = classes;
 }

@@ -152,7 +152,7 @@ TEST(Malloc9, KmemZmax) {
   };
   for (const Row& row : rows) {
     KernelConfig config = small_config(1, row.mem);
-    config.kmem_zmax = row.tunable;
+    if (row.tunable) config.tunables = {{"vm.kmem_zmax", std::to_string(*row.tunable)}};
     Machine m(config);
     EXPECT_EQ(m.kernel.kmem_zmax(), row.zmax);
     m.trace(m.type);

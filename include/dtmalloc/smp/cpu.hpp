@@ -11,6 +11,7 @@
 //   CpuSet cpus({.count = 4, .seed = 7});
 //   cpus.bind(2);                                  // this host thread is now CPU 2
 //   { CriticalSection section; /* per-CPU data */ }
+//   { InterruptContext interrupt(cpus); /* what an interrupt handler does */ }
 //   cpus.run_on_cpu(cpus.cpu(0), [&] { /* CPU 0 stands still */ });
 //
 // Units:         time in nanoseconds since boot.
@@ -280,6 +281,37 @@ class CpuSet {
 
  private:
   std::unique_ptr<Impl> impl_;
+};
+
+// The calling thread handles an interrupt: td_intr_nesting_level. Nests.
+class InterruptContext {
+ public:
+  explicit InterruptContext(CpuSet& cpus) : nesting_(of_thread(cpus).intr_nesting) { ++nesting_; }
+  ~InterruptContext() { --nesting_; }
+  InterruptContext(const InterruptContext&) = delete;
+  InterruptContext& operator=(const InterruptContext&) = delete;
+  // The thread that is bound to a CPU of the machine; an unbound one is bound.
+  static SimThread& of_thread(CpuSet& cpus) {
+    cpus.bind_any();
+    return cpus.current_thread();
+  }
+
+ private:
+  int& nesting_;
+};
+
+// The calling thread must not sleep: THREAD_NO_SLEEPING. Nests.
+class NoSleeping {
+ public:
+  explicit NoSleeping(CpuSet& cpus) : nesting_(InterruptContext::of_thread(cpus).no_sleeping) {
+    ++nesting_;
+  }
+  ~NoSleeping() { --nesting_; }
+  NoSleeping(const NoSleeping&) = delete;
+  NoSleeping& operator=(const NoSleeping&) = delete;
+
+ private:
+  int& nesting_;
 };
 
 }  // namespace dtmalloc

@@ -28,9 +28,10 @@ namespace dtmalloc {
 class AddressMap {
  public:
   // Bases of the regions, apart enough never to meet.
-  static constexpr std::uint64_t kArena = 0xfffff80000000000;   // kmem and the direct map
-  static constexpr std::uint64_t kPerCpu = 0xfffffe0000000000;  // statistics columns
-  static constexpr std::uint64_t kData = 0xffffffff81000000;    // types, names, user's objects
+  static constexpr std::uint64_t kArena = 0xfffff80000000000;     // kmem and the direct map
+  static constexpr std::uint64_t kPerCpu = 0xfffffe0000000000;    // statistics columns
+  static constexpr std::uint64_t kMemguard = 0xfffffe8000000000;  // guarded blocks
+  static constexpr std::uint64_t kData = 0xffffffff81000000;      // types, names, user's objects
   static constexpr std::uint64_t kDataRegion = std::uint64_t{64} << 20;  // room for add_data()
   static constexpr std::uint64_t kZones = kData + 2 * kDataRegion;       // zones, to be named only
 

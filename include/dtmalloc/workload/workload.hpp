@@ -33,10 +33,11 @@ inline constexpr Index kNone = ~Index{0};
 
 // What the kernel line sets; what is not set keeps its default.
 struct KernelSettings {
-  std::optional<int> release, cpus;
-  std::optional<std::uint64_t> mem, seed, op_cost, kmem_zmax;
-  std::optional<bool> real_clock;
-  bool invariants = false;
+  std::optional<int> release, cpus, maxzones;
+  std::optional<std::uint64_t> mem, seed, op_cost;
+  std::optional<bool> real_clock, invariants, redzone, memguard, make_failures;
+  std::string options;  // config=: a named set of kernel options; the single ones come on top
+  std::vector<Tunable> tunables;
   std::optional<LedgerConfig> ledger;
   std::vector<std::uint32_t> classes;
   std::string capture;  // format of the imported table: "m1" to "m3", "z1" "z2" "z3" "z16"
@@ -133,6 +134,8 @@ enum class OpKind : std::uint8_t {
   uma_zalloc,
   uma_zfree,
   zdestroy,
+  sysctl,
+  poke,
 };
 
 struct Op {
@@ -142,10 +145,10 @@ struct Op {
   BlockRef target;         // what is set or freed
   BlockRef source;         // realloc's old block
   Value value;             // size, count, CPU, time, condition
-  Value extra;             // second size, alignment, offset of free
+  Value extra;             // second size, alignment, offset of free and poke
   Index site = kNone;      // into Workload::sites
   Index body = kNone;      // into Workload::bodies
-  Index detail = kNone;    // into Workload::histories or Workload::threads
+  Index detail = kNone;    // into Workload::histories, threads or sysctls
   std::uint32_t line = 0, column = 0;
 };
 
@@ -173,6 +176,12 @@ struct ZoneDecl {
   bool operator==(const ZoneDecl&) const = default;
 };
 
+struct SysctlDecl {
+  std::string name;
+  std::optional<std::string> value;  // what is written
+  bool operator==(const SysctlDecl&) const = default;
+};
+
 struct NameDecl {
   std::string text;
   int arity = 0;  // number of indexes; x and x[i] are two names
@@ -188,6 +197,7 @@ struct Workload {
   std::vector<History> histories;
   std::vector<ThreadDecl> threads;
   std::vector<ZoneDecl> zones;
+  std::vector<SysctlDecl> sysctls;
   std::vector<std::vector<Op>> bodies;      // bodies[0]: the statements outside any block
   std::string file;                         // for messages
   std::shared_ptr<const std::string> text;  // the source, if it came from one

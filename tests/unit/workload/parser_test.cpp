@@ -112,9 +112,21 @@ TEST(Parser, NamesThePlaceOfAnError) {
       {"type M_X \"x\"\ntype M_X \"y\"\n", "WL_REDECLARED", 2, 6},
       {"cpu 0\nkernel cpus=2\n", "WL_CONTEXT", 2, 1},
       {"cpu 0\nhistory M_TEMP allocs=1\n", "WL_CONTEXT", 2, 1},
-      {"poke x 3\n", "WL_NOT_MODELLED", 1, 1},
-      {"sysctl vm.kmem_zmax\n", "WL_NOT_MODELLED", 1, 1},
-      {"kernel redzone\n", "WL_NOT_MODELLED", 1, 8},
+      {"poke x 3\n", "WL_UNKNOWN_BLOCK", 1, 6},
+      {"a = malloc 1 M_TEMP M_WAITOK\npoke a+3\n", "WL_SYNTAX", 2, 9},
+      {"sysctl\n", "WL_SYNTAX", 1, 7},
+      {"sysctl vm.kmem_zmax=\n", "WL_SYNTAX", 1, 21},
+      {"sysctl vm.kmem_zmax 3\n", "WL_SYNTAX", 1, 21},
+      {"kernel redzone=2\n", "WL_NUMBER", 1, 16},
+      {"kernel redzone redzone\n", "WL_REDECLARED", 1, 16},
+      {"kernel kasan\n", "WL_NOT_MODELLED", 1, 8},
+      {"kernel config=GENERICS\n", "WL_KERNEL_CONFIG", 1, 15},
+      {"kernel config\n", "WL_SYNTAX", 1, 8},
+      {"kernel maxzones=0\n", "WL_KERNEL_MAXZONES", 1, 17},
+      {"kernel debug.malloc.numzones=2 cpus=1\n", "WL_KERNEL_TUNABLE", 1, 8},
+      {"kernel vm.kmem_zmx=2\n", "WL_KERNEL_TUNABLE", 1, 8},
+      {"kernel vm.kmem_zmax=2 vm.kmem_zmax=2\n", "WL_REDECLARED", 1, 23},
+      {"kernel vm.kmem_zmax\n", "WL_SYNTAX", 1, 8},
       {"malloc 10 M_TEMP M_WAITOK\n", "WL_SYNTAX", 1, 1},
       {"wait 5\n", "WL_NUMBER", 1, 6},
       {"expect null(nobody)\n", "WL_UNKNOWN_BLOCK", 1, 13},
@@ -179,7 +191,7 @@ TEST(Parser, ReadsSizesAndTimes) {
 // REQ: WL-07
 TEST(Print, IsTheInverseOfParse) {
   const char* text =
-      R"(kernel release=12 cpus=3 mem=1G seed=9 cost=2us clock=virtual kmem_zmax=5000 classes=16,32 capture=m2
+      R"(kernel release=12 cpus=3 mem=1G seed=9 cost=2us clock=virtual kmem_zmax=5000 classes=16,32 capture=m2 config=GENERIC invariants=0 redzone memguard make_failures maxzones=3 vm.memguard.desc="a \"b\" #" debug.malloc.numzones=2
 type M_A "a \"b\" \\ \x01 é" "long"
 type M_UMA "UMA"
 history M_A allocs=3 sizes=16,32
@@ -194,6 +206,12 @@ repeat 10 as i {
 }
 b = realloc y[1,2] choice(1,2,zipf(9),normal(100,10)) M_A M_WAITOK
 free b+16 M_UMA @here
+poke b 0x41
+poke y[1,2]-8 uniform(0,255) @a;b
+poke b+3*2 (-(-7))
+sysctl vm.kmem_zmax
+sysctl vm.memguard.desc="a b"
+sysctl debug.malloc.failure_rate=3  # comment
 thread "w \x02" cpu=2 execname="e" pid=3 ppid=4 tid=5 uid=6 gid=7 {
 }
 expect (1 < 2) == 1 && (!(0 || 1) || -3 < -(-4)) && null(b) == 0 && fails("128 Bucket") == 0

@@ -1,2 +1,2 @@
 # status 1
-printf 'sysctl vm.kmem_zmax\n' | dtmalloc run -
+printf 'stream vm.kmem_zmax\n' | dtmalloc run -
