@@ -58,7 +58,7 @@ struct TypeRecord {
 // MALLOC_MAKE_FAILURES.
 struct MakeFailures {
   std::atomic<int> failure_rate{0}, failure_count{0};
-  std::atomic<int> nowait_count{0};
+  std::atomic<std::int64_t> nowait_count{0};
 };
 
 class Redzone;

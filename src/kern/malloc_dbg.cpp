@@ -44,7 +44,7 @@ bool inject_failure(Kernel::Impl& k, int flags) {
   MakeFailures& failures = k.make_failures;
   const int rate = failures.failure_rate.load(std::memory_order_relaxed);
   if ((flags & kM_NOWAIT) == 0 || rate == 0) return false;
-  const int count = failures.nowait_count.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::int64_t count = failures.nowait_count.fetch_add(1, std::memory_order_relaxed) + 1;
   if (count % rate != 0) return false;
   failures.failure_count.fetch_add(1, std::memory_order_relaxed);
   return true;

@@ -9,6 +9,7 @@ namespace dtmalloc::workload {
 namespace {
 
 constexpr std::uint64_t kTooMany = 1000001;  // CPUs
+constexpr std::size_t kMaxTunables = 100;    // more than there are
 
 constexpr std::array<std::string_view, 5> kKernelNotModelled{"domains", "numa", "debug", "witness",
                                                              "threads"};
@@ -58,6 +59,8 @@ void Parser::kernel_tunable(std::string_view key, std::string value, bool has_va
   if (!has_value) fail("WL_SYNTAX", key, "the setting " + std::string(key) + " lacks its value");
   for (const Tunable& known : result_.kernel.tunables)
     if (known.name == name) fail("WL_REDECLARED", key, std::string(key) + " is set twice");
+  if (result_.kernel.tunables.size() == kMaxTunables)
+    fail("WL_TOO_LONG", key, "too many tunables", "at most 100");
   result_.kernel.tunables.push_back({name, std::move(value)});
   tunables_at_.emplace_back(key.data(), static_cast<std::size_t>(place_ - key.data()));
 }

@@ -188,6 +188,15 @@ TEST(Parser, ReadsSizesAndTimes) {
   EXPECT_EQ(print_time(0), "0ns");
 }
 
+// A line of tunables without end is refused before each is compared with all.
+TEST(Parser, TunablesHaveAnEnd) {
+  std::string text = "kernel";
+  for (int i = 0; i < 101; ++i) text += " a.b" + std::to_string(i) + "=1";
+  const auto refused = parse(text + "\n", "t.wl");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().tag, "WL_TOO_LONG");
+}
+
 // REQ: WL-07
 TEST(Print, IsTheInverseOfParse) {
   const char* text =
