@@ -97,7 +97,9 @@ struct KernelConfig {
   // octal or 0x, with a suffix k m g t.
   std::vector<Tunable> tunables;
 
-  int domains = 1;                     // NUMA domains, 1 to 8; CPUs and memory are split evenly
+  // NUMA domains, 1 to 8. Memory is split evenly; so are the CPUs at boot, in order of their ids;
+  // CPUs that join later go to the domains in turn (id % domains).
+  int domains = 1;
   std::vector<std::uint32_t> classes;  // what-if class table; empty: the release's
   // The console from boot on, until CpuSet::set_console(). Null: stderr.
   std::function<void(std::string_view)> console;
@@ -152,6 +154,19 @@ class Kernel {
   void* contigmalloc(std::size_t size, malloc_type* mtp, MallocFlags flags, std::uint64_t low = 0,
                      std::uint64_t high = ~std::uint64_t{0}, std::size_t alignment = kPageSize,
                      std::uint64_t boundary = 0);
+  // From the domains of a set; in the order of its policy.
+  void* malloc_domainset(std::size_t size, malloc_type* mtp, const domainset* ds,
+                         MallocFlags flags);
+  void* malloc_domainset_exec(std::size_t size, malloc_type* mtp, const domainset* ds,
+                              MallocFlags flags);
+  void* malloc_domainset_aligned(std::size_t size, std::size_t align, malloc_type* mtp,
+                                 const domainset* ds, MallocFlags flags);
+  void* mallocarray_domainset(std::size_t nmemb, std::size_t size, malloc_type* mtp,
+                              const domainset* ds, MallocFlags flags);
+  void* contigmalloc_domainset(std::size_t size, malloc_type* mtp, const domainset* ds,
+                               MallocFlags flags, std::uint64_t low = 0,
+                               std::uint64_t high = ~std::uint64_t{0},
+                               std::size_t alignment = kPageSize, std::uint64_t boundary = 0);
   void contigfree(void* addr, std::size_t size, malloc_type* mtp);
   std::size_t malloc_size(std::size_t size);
   std::size_t malloc_usable_size(const void* addr);

@@ -420,6 +420,32 @@ void* Kernel::contigmalloc(std::size_t size, malloc_type* mtp, MallocFlags flags
   enter(*this);
   return kern_contigmalloc(size, mtp, flags.bits, low, high, alignment, boundary);
 }
+void* Kernel::malloc_domainset(std::size_t size, malloc_type* mtp, const domainset* ds,
+                               MallocFlags flags) {
+  enter(*this);
+  return kern_malloc_domainset(size, mtp, ds, flags.bits);
+}
+void* Kernel::malloc_domainset_exec(std::size_t size, malloc_type* mtp, const domainset* ds,
+                                    MallocFlags flags) {
+  enter(*this);
+  return kern_malloc_domainset_exec(size, mtp, ds, flags.bits);
+}
+void* Kernel::malloc_domainset_aligned(std::size_t size, std::size_t align, malloc_type* mtp,
+                                       const domainset* ds, MallocFlags flags) {
+  enter(*this);
+  return kern_malloc_domainset_aligned(size, align, mtp, ds, flags.bits);
+}
+void* Kernel::mallocarray_domainset(std::size_t nmemb, std::size_t size, malloc_type* mtp,
+                                    const domainset* ds, MallocFlags flags) {
+  enter(*this);
+  return kern_mallocarray_domainset(nmemb, size, mtp, ds, flags.bits);
+}
+void* Kernel::contigmalloc_domainset(std::size_t size, malloc_type* mtp, const domainset* ds,
+                                     MallocFlags flags, std::uint64_t low, std::uint64_t high,
+                                     std::size_t alignment, std::uint64_t boundary) {
+  enter(*this);
+  return kern_contigmalloc_domainset(size, mtp, ds, flags.bits, low, high, alignment, boundary);
+}
 void Kernel::contigfree(void* addr, std::size_t size, malloc_type* mtp) {
   enter(*this);
   kern_contigfree(addr, size, mtp);

@@ -205,11 +205,8 @@ void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks 
 // Panics unless the type is one of this kernel's.
 void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function);
 void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks);
-void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, const char* name,
-                   bool hooks);
-// The small path tries without waiting and waits between tries: spec/malloc9.md 3.3.
-void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags,
-                       const char* name);
+void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, const domainset& ds,
+                   int flags, const char* name, bool hooks);
 void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool hooks);
 // What malloc(9) passes to the constructor of a zone of its own.
 inline void* ctor_argument(const Kernel::Impl& k, uma_zone* zone) {
@@ -240,6 +237,12 @@ std::string_view tunable_text(const KernelConfig& config, std::string_view name)
 void mtrash_attach(uma_zone& zone);
 // Leaves the type in the last word of a block that is freed.
 void free_save_type(void* addr, malloc_type* mtp, std::size_t size);
+
+// WOULD_OVERFLOW
+inline bool would_overflow(std::size_t nmemb, std::size_t size) {
+  constexpr std::size_t kSafe = std::size_t{1} << 32;
+  return (nmemb >= kSafe || size >= kSafe) && nmemb > 0 && SIZE_MAX / nmemb < size;
+}
 
 // Names the operation for the report of a deadlock while it lives.
 class Note {

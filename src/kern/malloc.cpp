@@ -247,10 +247,10 @@ void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks)
   if (hooks) maybe_fire(&cpu, DTMALLOC_PROBE_FREE, mtp, &stats, size, 0);
 }
 
-void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, const char* name,
-                   bool hooks) {
+void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, const domainset& ds,
+                   int flags, const char* name, bool hooks) {
   const Note note(name, size, mtp, flags);
-  void* addr = kmem_malloc(*k.vm, size, flags);
+  void* addr = kmem_malloc_domainset(*k.vm, ds, size, flags);
   size = round_page(size);
   if (addr != nullptr) {
     k.vm->page_slab[k.vm->page_of(addr)].store(size << SLAB_COOKIE_SHIFT | SLAB_COOKIE_MALLOC_LARGE,
@@ -263,26 +263,6 @@ void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flag
   return addr;
 }
 
-void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags,
-                       const char* name) {
-  const std::size_t osize = size;
-  void* item = nullptr;
-  if (malloc_dbg(k, &item, &size, mtp, flags)) return item;
-  if (size > k.kmem_zmax || (flags & kM_EXEC) != 0)
-    return redzone_setup(k, malloc_large(k, size, mtp, flags, name, true), osize);
-  const std::size_t zindx = k.zindx_of(size);
-  uma_zone* zone = k.kz_zone(*mtp, zindx);
-  // The domains' iterator asks without waiting, then waits for pages itself.
-  vm_domainset_iter di;
-  int domain;
-  if (vm_domainset_iter_policy_init(di, *k.vm, *DOMAINSET_RR(), &domain, &flags) == 0) {
-    do item = uma_zalloc_domain(zone, ctor_argument(k, zone), domain, flags);
-    while (item == nullptr && vm_domainset_iter_policy(di, &domain) == 0);
-  }
-  malloc_type_zone_allocated(k, mtp, item != nullptr ? zone->uz_size : 0, static_cast<int>(zindx));
-  return redzone_setup(k, item, osize);
-}
-
 void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks) {
   if (k.invariants() && (flags & kM_EXEC) != 0)
     k.panic("Assertion (flags & M_EXEC) == 0 failed at malloc");
@@ -290,7 +270,8 @@ void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags
   void* item = nullptr;
   if (malloc_dbg(k, &item, &size, mtp, flags)) return item;
   if (size > k.kmem_zmax)
-    return redzone_setup(k, malloc_large(k, size, mtp, flags, "malloc", hooks), osize);
+    return redzone_setup(k, malloc_large(k, size, mtp, *DOMAINSET_RR(), flags, "malloc", hooks),
+                         osize);
   const Note note("malloc", osize, mtp, flags);
   const std::size_t zindx = k.zindx_of(size);
   uma_zone* zone = k.kz_zone(*mtp, zindx);

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The rest of malloc(9): zfree, realloc, arrays, alignment, contiguous memory, manual accounting.
+// The rest of malloc(9): zfree, realloc, arrays, sizes, manual accounting.
 //
 // Counterpart:  sys/kern/kern_malloc.c
 // Locking:      none; see malloc.cpp
-// Differs:      one domain. DEVIATES: a size above 2^63 is refused by malloc_aligned as by malloc:
-// a
-//               kernel shifts it out and hands out a small block
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "kern/kernel_impl.hpp"
@@ -84,11 +80,6 @@ void contigfree_by_size(Kernel::Impl& k, void* addr, std::size_t size, malloc_ty
   type_freed(k, mtp, pages);
 }
 
-bool would_overflow(std::size_t nmemb, std::size_t size) {
-  constexpr std::size_t kSafe = std::size_t{1} << 32;
-  return (nmemb >= kSafe || size >= kSafe) && nmemb > 0 && SIZE_MAX / nmemb < size;
-}
-
 }  // namespace
 }  // namespace dtmalloc
 
@@ -123,61 +114,6 @@ void* kern_mallocarray(std::size_t nmemb, std::size_t size, malloc_type* mtp, in
     k->panic("mallocarray: %zu * %zu overflowed", nmemb, size);
   }
   return kern_malloc(nmemb * size, mtp, flags);
-}
-
-void* kern_malloc_aligned(std::size_t size, std::size_t align, malloc_type* mtp, int flags) {
-  Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || dtmalloc::failure_planned(*k, mtp, flags)) return nullptr;
-  const std::size_t request = size;
-  const bool power = (align & (align - 1)) == 0;  // 0 passes
-  if (k->invariants() && !power)
-    k->panic("malloc_domainset_aligned: wrong align %#zx size %#zx", align, size);
-  if (k->invariants() && align > dtmalloc::kPageSize)
-    k->panic("malloc_domainset_aligned: align %#zx (size %#zx) too large", align, size);
-  const dtmalloc::Note note("malloc_aligned", size, mtp, flags);
-  if (size == 0) size = 1;
-  constexpr std::size_t kLargestPower = std::size_t{1} << 63;
-  const std::size_t asize = size <= align           ? align
-                            : size <= kLargestPower ? std::bit_ceil(size)
-                                                    : SIZE_MAX;
-  void* block = dtmalloc::malloc_domainset(*k, asize, mtp, flags, "malloc_aligned");
-  if (k->invariants() && block != nullptr &&
-      (align == 0 || reinterpret_cast<std::uintptr_t>(block) % align != 0))
-    k->panic("malloc_domainset_aligned: result not aligned %p size %#zx allocsize %#zx align %#zx",
-             block, size, asize, align);
-  return dtmalloc::note_allocation(*k, block, request, mtp);
-}
-
-void* kern_malloc_exec(std::size_t size, malloc_type* mtp, int flags) {
-  Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || dtmalloc::failure_planned(*k, mtp, flags)) return nullptr;
-  return dtmalloc::note_allocation(
-      *k, dtmalloc::malloc_domainset(*k, size, mtp, flags | dtmalloc::kM_EXEC, "malloc_exec"), size,
-      mtp);
-}
-
-void* kern_contigmalloc(unsigned long size, malloc_type* mtp, int flags, std::uint64_t low,
-                        std::uint64_t high, unsigned long alignment, std::uint64_t boundary) {
-  Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || dtmalloc::failure_planned(*k, mtp, flags)) return nullptr;
-  dtmalloc::check_type(*k, mtp, "contigmalloc");
-  const bool powers = (alignment & (alignment - 1)) == 0 && (boundary & (boundary - 1)) == 0;
-  if (size == 0 || !powers) {
-    if (k->invariants())
-      k->panic("contigmalloc: size %#lx alignment %#lx boundary %#lx", size, alignment, boundary);
-    return nullptr;
-  }
-  const unsigned long osize = size;
-  if (k->release.contig_redzone) size = dtmalloc::redzone_size(*k, size);
-  const dtmalloc::Note note("contigmalloc", osize, mtp, flags);
-  void* addr = dtmalloc::kmem_alloc_contig(*k->vm, size, flags, low, high, alignment, boundary);
-  if (addr == nullptr) return nullptr;
-  k->vm->page_slab[k->vm->page_of(addr)].store(
-      size << dtmalloc::SLAB_COOKIE_SHIFT | dtmalloc::SLAB_COOKIE_CONTIG_MALLOC,
-      std::memory_order_release);
-  dtmalloc::malloc_type_zone_allocated(*k, mtp, dtmalloc::round_page(size), -1);
-  if (k->release.contig_redzone) addr = dtmalloc::redzone_setup(*k, addr, osize);
-  return dtmalloc::note_allocation(*k, addr, osize, mtp);
 }
 
 void kern_contigfree(void* addr, unsigned long size, malloc_type* mtp) {

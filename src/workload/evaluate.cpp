@@ -63,7 +63,9 @@ std::int64_t Runner::State::evaluate(Thread& thread, const Op& op, Index index) 
     case Expr::Kind::requests:
     case Expr::Kind::fails:
     case Expr::Kind::sleeps:
+    case Expr::Kind::xdomain:
     case Expr::Kind::size:
+    case Expr::Kind::domain:
     case Expr::Kind::is_null:
     case Expr::Kind::free_pages:
       return ask_kernel(thread, op, expr);
@@ -169,12 +171,15 @@ std::int64_t Runner::State::ask_kernel(Thread& thread, const Op& op, const Expr&
                                                                          : s.numallocs);
     }
     case Expr::Kind::fails:
-    case Expr::Kind::sleeps: {
+    case Expr::Kind::sleeps:
+    case Expr::Kind::xdomain: {
       const std::string& name = workload.strings[static_cast<std::size_t>(expr.number)];
       std::vector<std::string> known;
       for (const ZoneStats& zone : kernel.zones()) {
         if (zone.name == name)
-          return static_cast<std::int64_t>(expr.kind == Expr::Kind::fails ? zone.fail : zone.sleep);
+          return static_cast<std::int64_t>(expr.kind == Expr::Kind::fails    ? zone.fail
+                                           : expr.kind == Expr::Kind::sleeps ? zone.sleep
+                                                                             : zone.xdomain);
         known.push_back(zone.name);
       }
       fail(op, "WL_UNKNOWN_ZONE", "there is no zone " + name, nearest_names(name, known));
@@ -182,6 +187,10 @@ std::int64_t Runner::State::ask_kernel(Thread& thread, const Op& op, const Expr&
     case Expr::Kind::size:
       return static_cast<std::int64_t>(kernel.block_size(
           get(thread, op, {static_cast<Index>(expr.number), expr.a, expr.b}).addr));
+    case Expr::Kind::domain:
+      return page_info(kernel.vm(),
+                       get(thread, op, {static_cast<Index>(expr.number), expr.a, expr.b}).addr)
+          .domain;
     case Expr::Kind::is_null:
       return get(thread, op, {static_cast<Index>(expr.number), expr.a, expr.b}).addr == nullptr;
     default:
@@ -203,12 +212,18 @@ std::string Runner::State::explain(Thread& thread, const Op& op, Index index) {
       break;
     case Expr::Kind::fails:
     case Expr::Kind::sleeps:
-      what = (expr.kind == Expr::Kind::fails ? "fails(" : "sleeps(") +
+    case Expr::Kind::xdomain:
+      what = std::string(expr.kind == Expr::Kind::fails    ? "fails("
+                         : expr.kind == Expr::Kind::sleeps ? "sleeps("
+                                                           : "xdomain(") +
              workload.strings[static_cast<std::size_t>(expr.number)] + ")";
       break;
     case Expr::Kind::size:
+    case Expr::Kind::domain:
     case Expr::Kind::is_null:
-      what = (expr.kind == Expr::Kind::size ? "size(" : "null(") +
+      what = std::string(expr.kind == Expr::Kind::size     ? "size("
+                         : expr.kind == Expr::Kind::domain ? "domain("
+                                                           : "null(") +
              name_of(thread, op, {static_cast<Index>(expr.number), expr.a, expr.b}) + ")";
       break;
     case Expr::Kind::free_pages:

@@ -5,6 +5,7 @@
 // Differs:      integers only, so that no platform rounds differently
 
 #include <dtmalloc/sys/error.hpp>
+#include <dtmalloc/vm/domainset.hpp>
 #include <dtmalloc/workload/generate.hpp>
 #include <dtmalloc/workload/workload.hpp>
 
@@ -75,6 +76,27 @@ class Generator {
     return text;
   }
 
+  // Each kind of set with domains that the machine has.
+  std::string domain_set() {
+    const auto domains = static_cast<std::uint64_t>(o_.domains);
+    const std::string domain = std::to_string(random_.below(domains));
+    const std::uint64_t mask = between(1, (std::uint64_t{1} << domains) - 1);
+    switch (random_.below(6)) {
+      case 0:
+        return "rr";
+      case 1:
+        return "ft";
+      case 2:
+        return "il";
+      case 3:
+        return "pref:" + domain;
+      case 4:
+        return "fixed:" + domain;
+      default:
+        return "mask:" + std::to_string(mask);
+    }
+  }
+
   Block take(std::vector<Block>& live, std::size_t at) {
     const Block block = live[at];
     live[at] = live.back();
@@ -113,7 +135,8 @@ class Generator {
   void allocate_otherwise(Actor& actor) {
     Block block = new_block();
     std::string call;
-    switch (random_.below(4)) {
+    const std::uint64_t kind = random_.below(o_.domains > 1 ? 9 : 4);
+    switch (kind) {
       case 0: {
         const std::uint64_t count = between(0, 12);
         const std::uint64_t bytes = size() / (count == 0 ? 1 : count);
@@ -129,10 +152,33 @@ class Generator {
       case 2:
         call = "malloc_exec " + std::to_string(some_size());
         break;
+      case 4:
+        call = "malloc_domainset " + std::to_string(size());
+        break;
+      case 5:
+        call = "malloc_domainset_exec " + std::to_string(some_size());
+        break;
+      case 6: {
+        const std::uint64_t bytes = size();
+        const std::uint64_t align = std::uint64_t{1} << between(0, 12);
+        call = "malloc_domainset_aligned " + std::to_string(bytes) + ' ' + std::to_string(align);
+        break;
+      }
+      case 7: {
+        const std::uint64_t count = between(1, 12);
+        const std::uint64_t bytes = size() / count;
+        call = "mallocarray_domainset " + std::to_string(count) + ' ' + std::to_string(bytes);
+        break;
+      }
+      case 8:
+        call = "contigmalloc_domainset " + std::to_string(some_size());
+        block.contig = true;
+        break;
       default:
         call = "contigmalloc " + std::to_string(some_size());
         block.contig = true;
     }
+    if (kind >= 4) call += ' ' + domain_set();
     const std::string how = flags();
     line(actor, name(block) + " = " + call + ' ' + symbol(block.type) + how);
     actor.live.push_back(block);
@@ -185,6 +231,7 @@ class Generator {
     std::string text = "# generated: seed " + std::to_string(o_.seed) + ", " +
                        std::to_string(o_.operations) + " operations\n";
     text += "kernel cpus=" + std::to_string(o_.cpus);
+    if (o_.domains != 1) text += " domains=" + std::to_string(o_.domains);
     if (o_.mem != 0) text += " mem=" + print_size(o_.mem);
     text += " seed=" + std::to_string(o_.seed);
     if (o_.invariants) text += " invariants";
@@ -245,6 +292,8 @@ std::vector<SizeRange> default_sizes() {
 std::optional<Diagnostic> check(const GenerateOptions& o) {
   if (o.cpus < 1 || o.cpus > MAXCPU)
     return wrong("a machine cannot have so many CPUs", "1 .. 1024");
+  if (o.domains < 1 || o.domains > kMaxDomains)
+    return wrong("a machine cannot have so many domains", "1 .. 8");
   if (o.types < 0 || o.types > 100000) return wrong("so many types cannot be made", "0 .. 100000");
   if (o.threads < 0 || o.threads > 10000) {
     return wrong("so many threads cannot be made", "0 .. 10000");

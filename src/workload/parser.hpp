@@ -100,6 +100,8 @@ class Parser {
   Index type_ref();
   std::int32_t flags();
   Index site();
+  void domain_set(Placement& placement);     // placement.cpp
+  void address_range(Placement& placement);  // ditto
   Value value(Context context);
   Index expression(Context context, int level, int depth);
   Index unary(Context context, int depth);
@@ -148,6 +150,19 @@ struct OperationName {
   std::string_view name;
   OpKind kind;
 };
-extern const std::array<OperationName, 8> kAssigning;
+extern const std::array<OperationName, 13> kAssigning;
+// What operations have besides a size, by kind.
+inline bool has_second_number(OpKind kind) {
+  return kind == OpKind::mallocarray || kind == OpKind::malloc_aligned ||
+         kind == OpKind::mallocarray_domainset || kind == OpKind::malloc_domainset_aligned;
+}
+inline bool has_domain_set(OpKind kind) {
+  return kind >= OpKind::malloc_domainset && kind <= OpKind::contigmalloc_domainset;
+}
+inline bool has_address_range(OpKind kind) {
+  return kind == OpKind::contigmalloc || kind == OpKind::contigmalloc_domainset;
+}
+// placement.cpp
+std::string print_domain_set(const Placement& placement);
 
 }  // namespace dtmalloc::workload

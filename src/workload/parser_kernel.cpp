@@ -11,8 +11,7 @@ namespace {
 constexpr std::uint64_t kTooMany = 1000001;  // CPUs
 constexpr std::size_t kMaxTunables = 100;    // more than there are
 
-constexpr std::array<std::string_view, 5> kKernelNotModelled{"domains", "numa", "debug", "witness",
-                                                             "threads"};
+constexpr std::array<std::string_view, 4> kKernelNotModelled{"numa", "debug", "witness", "threads"};
 constexpr std::array<std::string_view, 2> kSanitizers{"kasan", "kmsan"};
 
 template <std::size_t N>
@@ -140,11 +139,15 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
       fail(("WL_" + wrong.tag).c_str(), at, wrong.message, wrong.expected, wrong.near_names);
     }
     k.options = text;
-  } else if (known("release") || known("cpus") || known("maxzones")) {
-    std::optional<int>& slot = known("release") ? k.release : known("cpus") ? k.cpus : k.maxzones;
+  } else if (known("release") || known("cpus") || known("domains") || known("maxzones")) {
+    std::optional<int>& slot = known("release")   ? k.release
+                               : known("cpus")    ? k.cpus
+                               : known("domains") ? k.domains
+                                                  : k.maxzones;
     once(slot.has_value());
     const std::uint64_t n = has_value ? parse_count(text).value_or(kTooMany) : kTooMany;
     need(n < kTooMany, known("cpus")       ? "a number of CPUs"
+                       : known("domains")  ? "a number of NUMA domains, 1 to 8"
                        : known("maxzones") ? "a number of zones"
                                            : "8, 12, 14 or 16");
     slot = static_cast<int>(n);
@@ -189,14 +192,15 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
       fail("WL_NOT_MODELLED", key, "`" + std::string(key) + "` is not modelled yet");
     }
     static const std::vector<std::string> kKeys{
-        "release",  "cpus",    "mem",        "seed",    "cost",     "clock",
-        "capture",  "config",  "invariants", "redzone", "memguard", "make_failures",
-        "maxzones", "classes", "kmem_zmax",  "ledger"};
-    fail("WL_UNKNOWN_SETTING", key, "unknown setting " + std::string(key),
-         "release cpus mem seed cost clock classes capture ledger config invariants redzone "
-         "memguard "
-         "make_failures maxzones, or a tunable such as vm.kmem_zmax",
-         nearest_names(key, kKeys));
+        "release",       "cpus",     "domains", "mem",        "seed",    "cost",
+        "clock",         "capture",  "config",  "invariants", "redzone", "memguard",
+        "make_failures", "maxzones", "classes", "kmem_zmax",  "ledger"};
+    fail(
+        "WL_UNKNOWN_SETTING", key, "unknown setting " + std::string(key),
+        "release cpus domains mem seed cost clock classes capture ledger config invariants redzone "
+        "memguard "
+        "make_failures maxzones, or a tunable such as vm.kmem_zmax",
+        nearest_names(key, kKeys));
   }
   KernelConfig config;
   k.apply(config);

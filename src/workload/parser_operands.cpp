@@ -272,7 +272,7 @@ Index Parser::call(std::string_view name, Context context, int depth) {
     std::size_t least, most;  // arguments that are expressions
     bool reads_kernel;
   };
-  static constexpr std::array<Function, 12> kFunctions{
+  static constexpr std::array<Function, 14> kFunctions{
       {{"uniform", Expr::Kind::uniform, 2, 2, false},
        {"choice", Expr::Kind::choice, 1, kMaxChoices, false},
        {"normal", Expr::Kind::normal, 2, 2, false},
@@ -282,7 +282,9 @@ Index Parser::call(std::string_view name, Context context, int depth) {
        {"requests", Expr::Kind::requests, 0, 0, true},
        {"fails", Expr::Kind::fails, 0, 0, true},
        {"sleeps", Expr::Kind::sleeps, 0, 0, true},
+       {"xdomain", Expr::Kind::xdomain, 0, 0, true},
        {"size", Expr::Kind::size, 0, 0, true},
+       {"domain", Expr::Kind::domain, 0, 0, true},
        {"null", Expr::Kind::is_null, 0, 0, true},
        {"free_pages", Expr::Kind::free_pages, 0, 0, true}}};
   const auto* function = std::find_if(kFunctions.begin(), kFunctions.end(),
@@ -294,7 +296,8 @@ Index Parser::call(std::string_view name, Context context, int depth) {
     }
     fail("WL_UNKNOWN_FUNCTION", name, "no function " + std::string(name) + " here",
          context == Context::condition
-             ? "inuse memuse requests fails sleeps size null free_pages, or a distribution"
+             ? "inuse memuse requests fails sleeps xdomain size domain null free_pages, or a "
+               "distribution"
              : "uniform(a,b) choice(a,b,...) normal(mean,deviation) zipf(n)",
          nearest_names(name, names));
   }
@@ -312,7 +315,8 @@ Index Parser::call(std::string_view name, Context context, int depth) {
       expr.number = type_ref();
       break;
     case Expr::Kind::fails:
-    case Expr::Kind::sleeps: {
+    case Expr::Kind::sleeps:
+    case Expr::Kind::xdomain: {
       std::string zone;
       if (place_ < end_ && *place_ == '"') {
         zone = string_literal("the name of a zone");
@@ -326,6 +330,7 @@ Index Parser::call(std::string_view name, Context context, int depth) {
       break;
     }
     case Expr::Kind::size:
+    case Expr::Kind::domain:
     case Expr::Kind::is_null: {
       const std::string_view block = word("the name of a block");
       const std::size_t nodes = nodes_;

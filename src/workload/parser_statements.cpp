@@ -8,20 +8,25 @@
 
 namespace dtmalloc::workload {
 
-const std::array<OperationName, 8> kAssigning{{{"malloc", OpKind::malloc},
-                                               {"realloc", OpKind::realloc},
-                                               {"reallocf", OpKind::reallocf},
-                                               {"mallocarray", OpKind::mallocarray},
-                                               {"malloc_aligned", OpKind::malloc_aligned},
-                                               {"malloc_exec", OpKind::malloc_exec},
-                                               {"contigmalloc", OpKind::contigmalloc},
-                                               {"uma_zalloc", OpKind::uma_zalloc}}};
+const std::array<OperationName, 13> kAssigning{
+    {{"malloc", OpKind::malloc},
+     {"realloc", OpKind::realloc},
+     {"reallocf", OpKind::reallocf},
+     {"mallocarray", OpKind::mallocarray},
+     {"malloc_aligned", OpKind::malloc_aligned},
+     {"malloc_exec", OpKind::malloc_exec},
+     {"contigmalloc", OpKind::contigmalloc},
+     {"malloc_domainset", OpKind::malloc_domainset},
+     {"malloc_domainset_exec", OpKind::malloc_domainset_exec},
+     {"malloc_domainset_aligned", OpKind::malloc_domainset_aligned},
+     {"mallocarray_domainset", OpKind::mallocarray_domainset},
+     {"contigmalloc_domainset", OpKind::contigmalloc_domainset},
+     {"uma_zalloc", OpKind::uma_zalloc}}};
 
 namespace {
 
 // What the language knows and this machine does not model.
-constexpr std::array<std::string_view, 4> kNotModelled{"malloc_domainset", "contigmalloc_domainset",
-                                                       "stream", "phase"};
+constexpr std::array<std::string_view, 2> kNotModelled{"stream", "phase"};
 
 template <std::size_t N>
 bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
@@ -181,11 +186,16 @@ void Parser::assignment(std::vector<Op>& ops, Op op, std::string_view name) {
     op.source = block_ref(old, false);
   }
   op.value = value(Context::size);
-  if (op.kind == OpKind::mallocarray || op.kind == OpKind::malloc_aligned) {
-    op.extra = value(Context::size);
-  }
+  if (has_second_number(op.kind)) op.extra = value(Context::size);
+  Placement placement;
+  if (has_domain_set(op.kind)) domain_set(placement);
   op.type = type_ref();
   op.flags = flags();
+  if (has_address_range(op.kind)) address_range(placement);
+  if (placement != Placement{}) {
+    op.detail = static_cast<Index>(result_.placements.size());
+    result_.placements.push_back(placement);
+  }
   op.site = site();
   ops.push_back(op);
 }

@@ -58,6 +58,7 @@ class Printer {
     out_ += "kernel";
     if (k.release) out_ += " release=" + std::to_string(*k.release);
     if (k.cpus) out_ += " cpus=" + std::to_string(*k.cpus);
+    if (k.domains) out_ += " domains=" + std::to_string(*k.domains);
     if (k.mem) out_ += " mem=" + print_size(*k.mem);
     if (k.seed) out_ += " seed=" + std::to_string(*k.seed);
     if (k.op_cost) out_ += " cost=" + print_time(*k.op_cost);
@@ -251,12 +252,15 @@ class Printer {
       out_ += ' ';
     }
     value(op.value, Context::size);
-    if (op.kind == OpKind::mallocarray || op.kind == OpKind::malloc_aligned) {
+    if (has_second_number(op.kind)) {
       out_ += ' ';
       second_value(op.extra);
     }
+    const Placement* placement = op.detail == kNone ? nullptr : &w_.placements[op.detail];
+    if (has_domain_set(op.kind)) out_ += ' ' + print_domain_set(*placement);
     out_ += ' ' + w_.types[op.type].symbol + ' ';
     flags(op);
+    if (placement != nullptr) address_range(*placement);
     site(op);
   }
 
@@ -268,6 +272,16 @@ class Printer {
       out_ += flag.name;
       first = false;
     }
+  }
+
+  void address_range(const Placement& p) {
+    const auto put = [&](const char* key, const std::optional<std::uint64_t>& bytes) {
+      if (bytes) out_ += ' ' + std::string(key) + '=' + std::to_string(*bytes);
+    };
+    put("low", p.low);
+    put("high", p.high);
+    put("align", p.align);
+    put("boundary", p.boundary);
   }
 
   void history(const Op& op) {
@@ -412,12 +426,14 @@ class Printer {
         return;
       case Kind::fails:
       case Kind::sleeps:
-        out_ += (e.kind == Kind::fails ? "fails(" : "sleeps(") +
-                quoted(w_.strings[static_cast<std::size_t>(e.number)]) + ')';
+      case Kind::xdomain:
+        out_ += e.kind == Kind::fails ? "fails(" : e.kind == Kind::sleeps ? "sleeps(" : "xdomain(";
+        out_ += quoted(w_.strings[static_cast<std::size_t>(e.number)]) + ')';
         return;
       case Kind::size:
       case Kind::is_null:
-        out_ += e.kind == Kind::size ? "size(" : "null(";
+      case Kind::domain:
+        out_ += e.kind == Kind::size ? "size(" : e.kind == Kind::domain ? "domain(" : "null(";
         ref({static_cast<Index>(e.number), e.a, e.b});
         out_ += ')';
         return;

@@ -213,9 +213,37 @@ void Runner::State::allocate(Thread& thread, const Op& op) {
       addr = kernel.malloc_exec(size, mtp, flags);
       break;
     default:
-      addr = kernel.contigmalloc(size, mtp, flags);
+      addr = place(thread, op, size, mtp);
   }
   put(thread, op, op.target, addr, op.type);
+}
+
+// An allocation that says where from.
+void* Runner::State::place(Thread& thread, const Op& op, std::uint64_t size, malloc_type* mtp) {
+  const Placement from = op.detail == kNone ? Placement{} : workload.placements[op.detail];
+  const domainset set = to_domainset(from);
+  const MallocFlags flags = MallocFlags::from_bits(op.flags);
+  switch (op.kind) {
+    case OpKind::malloc_domainset:
+      return kernel.malloc_domainset(size, mtp, &set, flags);
+    case OpKind::malloc_domainset_exec:
+      return kernel.malloc_domainset_exec(size, mtp, &set, flags);
+    case OpKind::malloc_domainset_aligned:
+      return kernel.malloc_domainset_aligned(size, size_value(thread, op, op.extra, "alignment"),
+                                             mtp, &set, flags);
+    case OpKind::mallocarray_domainset:
+      return kernel.mallocarray_domainset(size, size_value(thread, op, op.extra, "size"), mtp, &set,
+                                          flags);
+    default:
+      break;
+  }
+  const std::uint64_t low = from.low.value_or(0);
+  const std::uint64_t high = from.high.value_or(~std::uint64_t{0});
+  const std::size_t align = from.align.value_or(kPageSize);
+  const std::uint64_t boundary = from.boundary.value_or(0);
+  return op.kind == OpKind::contigmalloc
+             ? kernel.contigmalloc(size, mtp, flags, low, high, align, boundary)
+             : kernel.contigmalloc_domainset(size, mtp, &set, flags, low, high, align, boundary);
 }
 
 void Runner::State::reallocate(Thread& thread, const Op& op) {
@@ -359,6 +387,11 @@ void Runner::State::operation(Thread& thread, const Op& op) {
     case OpKind::malloc_aligned:
     case OpKind::malloc_exec:
     case OpKind::contigmalloc:
+    case OpKind::malloc_domainset:
+    case OpKind::malloc_domainset_exec:
+    case OpKind::malloc_domainset_aligned:
+    case OpKind::mallocarray_domainset:
+    case OpKind::contigmalloc_domainset:
       return allocate(thread, op);
     case OpKind::free:
     case OpKind::zfree:

@@ -15,6 +15,8 @@
 
 namespace dtmalloc::workload {
 
+domainset to_domainset(const Placement& placement);  // placement.cpp
+
 struct Slot {
   void* addr = nullptr;
   Index type = kNone;
@@ -64,6 +66,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   void statements(Thread& thread, const std::vector<Op>& ops, std::size_t from);
   void operation(Thread& thread, const Op& op);
   void allocate(Thread& thread, const Op& op);
+  void* place(Thread& thread, const Op& op, std::uint64_t size, malloc_type* mtp);
   void release(Thread& thread, const Op& op);
   void reallocate(Thread& thread, const Op& op);
   void repeat(Thread& thread, const Op& op);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <dtmalloc/workload/workload.hpp>
 
+#include "workload/parser.hpp"
+
 namespace dtmalloc::workload {
 namespace {
 
@@ -39,6 +41,8 @@ class Comparison {
     if (x.detail == kNone) return true;
     if (x.kind == OpKind::history) return a_.histories[x.detail] == b_.histories[y.detail];
     if (x.kind == OpKind::repeat) return true;  // the variable's name does not matter
+    if (has_domain_set(x.kind) || has_address_range(x.kind))
+      return a_.placements[x.detail] == b_.placements[y.detail];
     if (x.kind == OpKind::reclaim) return a_.strings[x.detail] == b_.strings[y.detail];
     if (x.kind == OpKind::sysctl) return a_.sysctls[x.detail] == b_.sysctls[y.detail];
     if (x.kind != OpKind::thread) return a_.zones[x.detail] == b_.zones[y.detail];
@@ -79,10 +83,12 @@ class Comparison {
       case Expr::Kind::requests:
         return type(static_cast<Index>(s.number), static_cast<Index>(t.number));
       case Expr::Kind::size:
+      case Expr::Kind::domain:
       case Expr::Kind::is_null:
         return name(static_cast<Index>(s.number), static_cast<Index>(t.number));
       case Expr::Kind::fails:
       case Expr::Kind::sleeps:
+      case Expr::Kind::xdomain:
         return a_.strings[static_cast<std::size_t>(s.number)] ==
                b_.strings[static_cast<std::size_t>(t.number)];
       default:
@@ -99,6 +105,7 @@ class Comparison {
 void KernelSettings::apply(KernelConfig& config) const {
   if (release) config.release = *release;
   if (cpus) config.cpus = *cpus;
+  if (domains) config.domains = *domains;
   if (mem) config.mem = *mem;
   if (seed) config.seed = *seed;
   if (op_cost) config.op_cost = *op_cost;

@@ -77,6 +77,50 @@ expect inuse(M_A) == 0 && memuse(M_A) == 0 && requests(M_A) == 7
   m.expect_good();
 }
 
+// REQ: NUMA-24
+TEST(WorkloadRun, OperationsSayWhereFrom) {
+  Machine m(R"(kernel domains=2 cpus=4
+type M_A "a"
+a = malloc_domainset 100 fixed:1 M_A M_WAITOK
+b = malloc_domainset_aligned 300 16 pref:1 M_A M_WAITOK
+expect size(a) == 128 && domain(a) == 1 && size(b) == 512 && domain(b) == 1
+c = malloc_domainset_exec 100 rr M_A M_WAITOK
+d = malloc_domainset_exec 100 rr M_A M_WAITOK
+expect size(c) == 4096 && domain(c) + domain(d) == 1
+e = mallocarray_domainset 10 30 ft M_A M_WAITOK
+expect size(e) == 384 && domain(e) == 0
+f = contigmalloc_domainset 5000 mask:0x2 M_A M_WAITOK
+expect size(f) == 8192 && domain(f) == 1
+g = malloc_domainset 100 empty M_A M_WAITOK
+h = contigmalloc_domainset 5000 fixed:1 M_A M_WAITOK low=0 high=16M
+i = malloc_domainset 100 fixed:5 M_A M_WAITOK
+expect null(g) && null(h) && null(i) && domain(g) == 0-1
+j = malloc_domainset 100 il M_A M_WAITOK
+expect domain(j) == 0
+repeat 300 as n { x[n] = malloc 64 M_A M_WAITOK }
+cpu 3
+repeat 300 as n { free x[n] }
+expect xdomain(malloc-64) == 254 && xdomain(malloc-128) == 0
+)");
+  m.expect_good();
+}
+
+TEST(WorkloadRun, AContiguousBlockLiesInItsRange) {
+  Machine m(R"(kernel domains=2 mem=512M
+a = contigmalloc 4096 M_TEMP M_WAITOK low=300M high=0x12c00fff
+expect domain(a) == 1
+b = contigmalloc 4096 M_TEMP M_NOWAIT low=300M high=0x12c00fff
+expect null(b)
+c = contigmalloc 4096 M_TEMP M_NOWAIT
+d = contigmalloc 20000 M_TEMP M_NOWAIT align=64K boundary=1M
+)");
+  m.expect_good();
+  const PageInfo a = page_info(m.kernel->vm(), m.runner->block("a"));
+  EXPECT_EQ(a.physical, std::uint64_t{300} << 20);
+  const PageInfo d = page_info(m.kernel->vm(), m.runner->block("d"));
+  EXPECT_EQ(d.physical.value() % 65536, 0u);
+}
+
 // REQ: WL-09
 TEST(WorkloadRun, BootIsTypesAndHistory) {
   Machine m(R"(type M_A "a"

@@ -26,6 +26,9 @@ TEST(UmaVsModel, Agrees_WhenFewClassesHaveManyBlocks) { check_law(300, small_pro
 
 TEST(UmaVsModel, Agrees_WhenAClassFillsAndEmpties) { check_law(40, wave_profile, agrees); }
 
+// REQ: LAW-11. Blocks come from where the caller said, items go home, and each domain's sums hold.
+TEST(UmaVsModel, Agrees_WhenThereAreSeveralDomains) { check_law(250, domains_profile, agrees); }
+
 // Small requests fail with a firing of size 0, large ones without a trace, and only when nothing
 // is left.
 TEST(UmaVsModel, Agrees_WhenMemoryRunsOut) { check_law(200, tight_profile, agrees); }

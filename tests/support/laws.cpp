@@ -46,17 +46,31 @@ std::string law_of_types(const Kernel& kernel, const std::vector<malloc_type*>& 
   return wrong.empty() ? differs("blocks in use of all types", count, live_count) : wrong;
 }
 
-std::string law_of_kegs(const Kernel& kernel, const reference::FlatMalloc& model) {
+// What buckets hold that are being sorted by domain; no counter shows it.
+std::uint64_t being_sorted(Kernel& kernel, std::size_t index) {
+  std::uint64_t items = 0;
+  uma_zone& zone = *zone_list(kernel.vm()).at(index);
+  for (int d = 0; d < kernel.config().domains; ++d) {
+    const uma_bucket* cross = zone.domain(d).uzd_cross;
+    if (cross != nullptr) items += static_cast<std::uint64_t>(cross->ub_cnt);
+  }
+  return items;
+}
+
+std::string law_of_kegs(Kernel& kernel, const reference::FlatMalloc& model) {
   std::map<std::string, std::uint64_t> live;
   for (const auto& [address, block] : model.live()) {
     if (block.zindx != -1) ++live["malloc-" + std::to_string(block.size)];
   }
+  std::size_t index = 0;
   for (const ZoneStats& zone : kernel.zones()) {
+    const std::uint64_t sorted = being_sorted(kernel, index++);
     if (zone.ppera == 0) return "zone " + zone.name + " has slabs of no pages";
     std::uint64_t cached = zone.keg_free_items + zone.bucket_cache_items;
     for (const ZoneStats::Cpu& cpu : zone.cpus) cached += cpu.items;
-    std::string wrong = differs("zone " + zone.name + ", items live and free", zone.used + cached,
-                                zone.keg_pages / zone.ppera * zone.ipers);
+    std::string wrong =
+        differs("zone " + zone.name + ", items live and free", zone.used + cached + sorted,
+                zone.keg_pages / zone.ppera * zone.ipers);
     if (wrong.empty()) wrong = differs("zone " + zone.name + ", FREE", zone.free, cached);
     if (wrong.empty() && zone.name.rfind("malloc-", 0) == 0) {
       wrong = differs("zone " + zone.name + ", live items", zone.used, live[zone.name]);
@@ -106,6 +120,27 @@ std::string law_of_streams(Kernel& kernel) {
     if (wrong.empty()) wrong = differs(name + "XDOM", zones[i].xdomain, rows[i].xdomain);
   }
   return wrong;
+}
+
+std::string law_of_domains(Kernel& kernel, const reference::FlatMalloc& model) {
+  Vm& vm = kernel.vm();
+  std::vector<std::uint64_t> pages;
+  for (int d = 0; d < kernel.config().domains; ++d) {
+    std::uint64_t sum = vm.domains[static_cast<std::size_t>(d)].free_count.load();
+    for (uma_zone* zone : zone_list(vm)) sum += zone->uz_keg->domain(d).ud_pages;
+    pages.push_back(sum);
+  }
+  for (const auto& [address, block] : model.live()) {
+    if (block.zindx != -1) continue;
+    const int domain = page_info(vm, reinterpret_cast<const void*>(address)).domain;
+    pages[static_cast<std::size_t>(domain)] += block.size / kPageSize;
+  }
+  for (std::size_t d = 0; d < pages.size(); ++d) {
+    std::string wrong =
+        differs("pages of domain " + std::to_string(d), pages[d], vm.domains[d].page_count);
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
 }
 
 std::string law_of_structures(Kernel& kernel) { return check_vm(kernel.vm()); }

@@ -120,6 +120,25 @@ GenerateOptions tight_profile(std::uint64_t seed) {
   return options;
 }
 
+GenerateOptions domains_profile(std::uint64_t seed) {
+  GenerateOptions options = common(seed);
+  options.domains = 1 + static_cast<int>(seed / 2 % 4);
+  options.cpus = options.domains + static_cast<int>(seed % 3);
+  options.operations = 200 + seed * 37 % 600;
+  options.other_share = 20;
+  options.other_cpu_share = 3 + static_cast<int>(seed % 5) * 4;
+  options.free_share = 38;
+  if (seed % 3 == 0) {
+    options.mem = (std::uint64_t{2} << 20) * static_cast<unsigned>(options.domains);
+    options.nowait_share = 100;
+    options.sizes = {{1, 4096, 4}, {4097, 70000, 3}, {70000, 200000, 1}};
+  } else if (seed % 3 == 1) {  // few classes, so that cross buckets fill
+    options.sizes = {{1000, 8192, 3}, {60, 64, 1}};
+    options.operations *= 4;
+  }
+  return options;
+}
+
 GenerateOptions threads_profile(std::uint64_t seed) {
   GenerateOptions options = common(seed);
   options.threads = 2 + static_cast<int>(seed % 4);

@@ -31,10 +31,12 @@ std::string counterexample(std::uint64_t seed, const workload::Workload& workloa
                            const std::string& problem);
 
 // Profiles, varied by the seed: machines of 1 to 4 CPUs, with INVARIANTS for odd seeds.
-workload::GenerateOptions mixed_profile(std::uint64_t seed);    // every operation, some wrong types
-workload::GenerateOptions small_profile(std::uint64_t seed);    // one or two classes, many blocks
-workload::GenerateOptions wave_profile(std::uint64_t seed);     // a class fills and empties again
-workload::GenerateOptions tight_profile(std::uint64_t seed);    // memory runs out: all M_NOWAIT
+workload::GenerateOptions mixed_profile(std::uint64_t seed);  // every operation, some wrong types
+workload::GenerateOptions small_profile(std::uint64_t seed);  // one or two classes, many blocks
+workload::GenerateOptions wave_profile(std::uint64_t seed);   // a class fills and empties again
+workload::GenerateOptions tight_profile(std::uint64_t seed);  // memory runs out: all M_NOWAIT
+// 1 to 4 NUMA domains: sets of them, frees on other CPUs; memory runs out for every third seed
+workload::GenerateOptions domains_profile(std::uint64_t seed);
 workload::GenerateOptions threads_profile(std::uint64_t seed);  // 2 to 5 threads, foreign frees
 
 }  // namespace dtmalloc::support

@@ -129,6 +129,11 @@ std::string Replay::step(const Op& op) {
     case OpKind::malloc_aligned:
     case OpKind::malloc_exec:
     case OpKind::contigmalloc:
+    case OpKind::malloc_domainset:
+    case OpKind::malloc_domainset_exec:
+    case OpKind::malloc_domainset_aligned:
+    case OpKind::mallocarray_domainset:
+    case OpKind::contigmalloc_domainset:
       return allocate(op);
     case OpKind::realloc:
     case OpKind::reallocf:
@@ -171,9 +176,12 @@ std::string Replay::allocate(const Op& op) {
       address = kernel_->malloc_exec(size, type, flags);
       problem = model_.malloc_exec(call, number_of(address));
       break;
-    default:
+    case OpKind::contigmalloc:
       address = kernel_->contigmalloc(size, type, flags);
       problem = model_.contigmalloc(call, number_of(address));
+      break;
+    default:
+      problem = allocate_from_set(op, call, &address);
   }
   if (problem.empty() && address == nullptr && op.kind == OpKind::malloc) {
     const auto [zindx, bytes] = model_.classify(size);
@@ -182,6 +190,63 @@ std::string Replay::allocate(const Op& op) {
   if (problem.empty()) problem = answered(op, address);
   if (problem.empty()) problem = stamp(address, (op.flags & kM_ZERO) != 0);
   return problem;
+}
+
+// The same blocks as without a set, from a domain of it.
+std::string Replay::allocate_from_set(const Op& op, FlatCall call, void** address) {
+  using Set = workload::Placement::Set;
+  malloc_type* type = types_[op.type];
+  const MallocFlags flags = MallocFlags::from_bits(op.flags);
+  const workload::Placement& from = workload_.placements.at(op.detail);
+  unsigned long mask = (1ul << kernel_->config().domains) - 1;
+  domainset set = *DOMAINSET_RR();
+  switch (from.set) {
+    case Set::firsttouch:
+      set = *DOMAINSET_FT();
+      break;
+    case Set::interleave:
+      set = *DOMAINSET_IL();
+      break;
+    case Set::prefer:
+      set = *DOMAINSET_PREF(from.number);
+      break;
+    case Set::fixed:
+      set = *DOMAINSET_FIXED(from.number);
+      mask = 1ul << from.number;
+      break;
+    case Set::mask:
+      set = make_domainset(from.number, DOMAINSET_POLICY_ROUNDROBIN);
+      mask = from.number;
+      break;
+    default:
+      break;
+  }
+  std::string problem;
+  switch (op.kind) {
+    case OpKind::malloc_domainset:
+      *address = kernel_->malloc_domainset(call.size, type, &set, flags);
+      problem = model_.malloc(call, number_of(*address));
+      break;
+    case OpKind::malloc_domainset_exec:
+      *address = kernel_->malloc_domainset_exec(call.size, type, &set, flags);
+      problem = model_.malloc_exec(call, number_of(*address));
+      break;
+    case OpKind::malloc_domainset_aligned:
+      *address = kernel_->malloc_domainset_aligned(call.size, plain(op.extra), type, &set, flags);
+      problem = model_.malloc_aligned(call, plain(op.extra), number_of(*address));
+      break;
+    case OpKind::mallocarray_domainset:
+      *address = kernel_->mallocarray_domainset(call.size, plain(op.extra), type, &set, flags);
+      call.size *= plain(op.extra);
+      problem = model_.malloc(call, number_of(*address));
+      break;
+    default:
+      *address = kernel_->contigmalloc_domainset(call.size, type, &set, flags);
+      problem = model_.contigmalloc(call, number_of(*address));
+  }
+  if (!problem.empty() || *address == nullptr) return problem;
+  const PageInfo page = page_info(kernel_->vm(), *address);
+  return (mask >> page.domain & 1) != 0 ? "" : "the block is of a domain outside the set";
 }
 
 std::string Replay::reallocate(const Op& op) {
@@ -237,6 +302,8 @@ std::string Replay::answered(const Op& op, void* address) {
 
 std::string Replay::plausible_failure(int zindx, std::uint64_t size) {
   std::uint64_t pages = (size + kPageSize - 1) / kPageSize;
+  // With several domains a small request asks one, and a large one wants its pages in one.
+  if (kernel_->config().domains > 1) return "";
   if (zindx != -1) {
     for (const ZoneStats& zone : kernel_->zones()) {
       if (zone.name != "malloc-" + std::to_string(size)) continue;
@@ -327,6 +394,7 @@ std::string Replay::compare_all() {
   if (problem.empty()) problem = law_of_kegs(*kernel_, model_);
   if (problem.empty()) problem = law_of_pages(*kernel_, model_);
   if (problem.empty()) problem = law_of_streams(*kernel_);
+  if (problem.empty()) problem = law_of_domains(*kernel_, model_);
   if (problem.empty()) problem = law_of_structures(*kernel_);
   return problem;
 }

@@ -57,6 +57,7 @@ class Replay {
   reference::FlatStats line_of(int cpu, const malloc_type& type) const;
   std::string step(const workload::Op& op);
   std::string allocate(const workload::Op& op);
+  std::string allocate_from_set(const workload::Op& op, reference::FlatCall call, void** address);
   std::string reallocate(const workload::Op& op);
   std::string release(const workload::Op& op);
   std::string answered(const workload::Op& op, void* address);

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <dtmalloc/vm/domainset.hpp>
 
 namespace dtmalloc {
 
@@ -83,6 +84,18 @@ void* kern_malloc_aligned(std::size_t size, std::size_t align, struct malloc_typ
 void* kern_malloc_exec(std::size_t size, struct malloc_type* mtp, int flags);
 void* kern_contigmalloc(unsigned long size, struct malloc_type* mtp, int flags, std::uint64_t low,
                         std::uint64_t high, unsigned long alignment, std::uint64_t boundary);
+void* kern_malloc_domainset(std::size_t size, struct malloc_type* mtp, const struct domainset* ds,
+                            int flags);
+void* kern_malloc_domainset_exec(std::size_t size, struct malloc_type* mtp,
+                                 const struct domainset* ds, int flags);
+void* kern_malloc_domainset_aligned(std::size_t size, std::size_t align, struct malloc_type* mtp,
+                                    const struct domainset* ds, int flags);
+void* kern_mallocarray_domainset(std::size_t nmemb, std::size_t size, struct malloc_type* mtp,
+                                 const struct domainset* ds, int flags);
+void* kern_contigmalloc_domainset(unsigned long size, struct malloc_type* mtp,
+                                  const struct domainset* ds, int flags, std::uint64_t low,
+                                  std::uint64_t high, unsigned long alignment,
+                                  std::uint64_t boundary);
 void kern_contigfree(void* addr, unsigned long size, struct malloc_type* mtp);
 std::size_t kern_malloc_size(std::size_t size);
 std::size_t kern_malloc_usable_size(const void* addr);

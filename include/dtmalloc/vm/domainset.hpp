@@ -15,6 +15,8 @@
 
 #include <dtmalloc/vm/domainset.h>
 
+#include <cstdint>
+
 namespace dtmalloc {
 
 using ::domainset;

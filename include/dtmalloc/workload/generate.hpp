@@ -42,12 +42,13 @@ struct GenerateOptions {
   std::size_t operations = 1000;  // calls of malloc(9), the closing frees not counted
   int types = 4;                  // types of its own, beside M_TEMP
   int cpus = 4;
+  int domains = 1;  // several: operations that choose among them occur too
   int threads = 0;  // 0: all on the main thread, which moves between the CPUs
   std::vector<SizeRange> sizes = default_sizes();
   int free_share = 42;     // of the operations: free or zfree of a live block
   std::size_t wave = 0;    // after so many operations allocations and frees change places; 0: never
   int realloc_share = 10;  // realloc or reallocf
-  int other_share = 8;     // mallocarray, malloc_aligned, malloc_exec, contigmalloc
+  int other_share = 8;     // mallocarray, malloc_aligned, malloc_exec, contigmalloc; their kin
   int nowait_share = 30;   // of the allocations: M_NOWAIT
   int zero_share = 20;     // of the allocations: M_ZERO
   int other_cpu_share = 10;    // of the operations: before it, a move to another CPU

@@ -33,7 +33,7 @@ inline constexpr Index kNone = ~Index{0};
 
 // What the kernel line sets; what is not set keeps its default.
 struct KernelSettings {
-  std::optional<int> release, cpus, maxzones;
+  std::optional<int> release, cpus, domains, maxzones;
   std::optional<std::uint64_t> mem, seed, op_cost;
   std::optional<bool> real_clock, invariants, redzone, memguard, make_failures;
   std::string options;  // config=: a named set of kernel options; the single ones come on top
@@ -82,9 +82,11 @@ struct Expr {
     memuse,
     requests,  // number: type
     fails,
-    sleeps,  // number: string
+    sleeps,
+    xdomain,  // number: string
     size,
-    is_null,  // number: name; a, b: its indexes
+    is_null,
+    domain,  // number: name; a, b: its indexes
     free_pages,
   };
   Kind kind = Kind::number;
@@ -116,6 +118,11 @@ enum class OpKind : std::uint8_t {
   malloc_aligned,
   malloc_exec,
   contigmalloc,
+  malloc_domainset,
+  malloc_domainset_exec,
+  malloc_domainset_aligned,
+  mallocarray_domainset,
+  contigmalloc_domainset,
   free,
   zfree,
   contigfree,
@@ -148,7 +155,7 @@ struct Op {
   Value extra;             // second size, alignment, offset of free and poke
   Index site = kNone;      // into Workload::sites
   Index body = kNone;      // into Workload::bodies
-  Index detail = kNone;    // into Workload::histories, threads or sysctls
+  Index detail = kNone;    // into Workload::histories, threads, sysctls or placements
   std::uint32_t line = 0, column = 0;
 };
 
@@ -182,6 +189,24 @@ struct SysctlDecl {
   bool operator==(const SysctlDecl&) const = default;
 };
 
+// Where a block is to come from.
+struct Placement {
+  // The set of NUMA domains; none: an operation without one.
+  enum class Set : std::uint8_t {
+    none,
+    roundrobin,
+    firsttouch,
+    interleave,
+    prefer,
+    fixed,  // number: the domain
+    mask,   // number: the domains, round-robin; 0: the empty set
+  };
+  Set set = Set::none;
+  std::uint32_t number = 0;
+  std::optional<std::uint64_t> low, high, align, boundary;  // contigmalloc's
+  bool operator==(const Placement&) const = default;
+};
+
 struct NameDecl {
   std::string text;
   int arity = 0;  // number of indexes; x and x[i] are two names
@@ -198,6 +223,7 @@ struct Workload {
   std::vector<ThreadDecl> threads;
   std::vector<ZoneDecl> zones;
   std::vector<SysctlDecl> sysctls;
+  std::vector<Placement> placements;
   std::vector<std::vector<Op>> bodies;      // bodies[0]: the statements outside any block
   std::string file;                         // for messages
   std::shared_ptr<const std::string> text;  // the source, if it came from one

@@ -25,7 +25,7 @@ Diagnostic refused(const std::string& text) {
 // REQ: WL-01
 TEST(Parser, ReadsEveryStatement) {
   const Workload w = parsed(R"(# a comment
-kernel release=14 cpus=2 mem=2G seed=7 cost=100ns invariants
+kernel release=14 cpus=2 domains=2 mem=2G seed=7 cost=100ns invariants
 type M_FOO_BAR "foo bar" "FooBar \"subsystem\""
 history M_FOO_BAR allocs=1000 memalloced=128000 frees=1000 memfreed=128000 sizes=128,256
 cpu 1                       # what follows runs on CPU 1
@@ -36,6 +36,14 @@ c = mallocarray 8 64 M_TEMP M_WAITOK @outer;inner
 d = malloc_aligned 100 64 M_TEMP M_WAITOK
 e = contigmalloc 5000 M_TEMP M_WAITOK
 f = malloc_exec 4K M_TEMP M_WAITOK
+n0 = malloc_domainset 1 rr M_TEMP M_WAITOK @near+1
+n1 = malloc_domainset_exec 1 ft M_TEMP M_WAITOK
+n2 = malloc_domainset_aligned 1 16 pref:3 M_TEMP M_WAITOK
+n3 = mallocarray_domainset 2 3 empty M_TEMP M_WAITOK
+n4 = contigmalloc_domainset 1 mask:0x5 M_TEMP M_WAITOK low=1M high=4G align=64K boundary=1M @far
+n5 = contigmalloc 1 M_TEMP M_WAITOK boundary=0x1000
+n6 = malloc_domainset 1 il M_TEMP M_WAITOK
+n7 = malloc_domainset 1 fixed:7 M_TEMP M_WAITOK
 g = reallocf b 1 M_FOO_BAR M_NOWAIT
 free a
 free g M_TEMP
@@ -59,14 +67,14 @@ critical { k = malloc 64 M_TEMP M_NOWAIT }
 interrupt {
   nosleep { free k }
 }
-expect inuse(M_TEMP) == 2 && !(size(x[3]) > 10) || fails(malloc-64) != 0 && free_pages > 3
+expect inuse(M_TEMP) == 2 && !(size(x[3]) > domain(x[4]) + xdomain(malloc-16)) || fails(malloc-64) != 0 && free_pages > 3
 )");
   EXPECT_EQ(w.kernel.release, 14);
   EXPECT_EQ(w.kernel.mem, std::uint64_t{2} << 30);
   EXPECT_EQ(w.kernel.op_cost, 100u);
   EXPECT_TRUE(w.kernel.invariants);
   EXPECT_EQ(w.boot_statements(), 2u);
-  EXPECT_EQ(w.bodies[0].size(), 27u);
+  EXPECT_EQ(w.bodies[0].size(), 35u);
   EXPECT_EQ(w.types.back().longdesc, "FooBar \"subsystem\"");
   const Op& b = w.bodies[0][4];
   EXPECT_EQ(b.flags, kM_NOWAIT | kM_ZERO);

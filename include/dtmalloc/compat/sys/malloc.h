@@ -48,6 +48,8 @@
 #define M_NEXTFIT 0x8000
 #define M_NEVERFREED 0x10000
 
+struct domainset; /* <sys/domainset.h> */
+
 typedef void malloc_type_list_func_t(struct malloc_type*, void*);
 
 void* kern_malloc(size_t size, struct malloc_type* type, int flags);
@@ -60,6 +62,17 @@ void* kern_malloc_aligned(size_t size, size_t align, struct malloc_type* type, i
 void* kern_malloc_exec(size_t size, struct malloc_type* type, int flags);
 void* kern_contigmalloc(unsigned long size, struct malloc_type* type, int flags, uint64_t low,
                         uint64_t high, unsigned long alignment, uint64_t boundary);
+void* kern_malloc_domainset(size_t size, struct malloc_type* type, const struct domainset* ds,
+                            int flags);
+void* kern_malloc_domainset_exec(size_t size, struct malloc_type* type, const struct domainset* ds,
+                                 int flags);
+void* kern_malloc_domainset_aligned(size_t size, size_t align, struct malloc_type* type,
+                                    const struct domainset* ds, int flags);
+void* kern_mallocarray_domainset(size_t nmemb, size_t size, struct malloc_type* type,
+                                 const struct domainset* ds, int flags);
+void* kern_contigmalloc_domainset(unsigned long size, struct malloc_type* type,
+                                  const struct domainset* ds, int flags, uint64_t low,
+                                  uint64_t high, unsigned long alignment, uint64_t boundary);
 void kern_contigfree(void* addr, unsigned long size, struct malloc_type* type);
 size_t kern_malloc_size(size_t size);
 size_t kern_malloc_usable_size(const void* addr);
@@ -95,6 +108,15 @@ dtm_malloc_zeroed(size_t size, struct malloc_type* type, int flags) {
 #define malloc_exec(size, type, flags) kern_malloc_exec((size), (type), (flags))
 #define contigmalloc(size, type, flags, low, high, alignment, boundary) \
   kern_contigmalloc((size), (type), (flags), (low), (high), (alignment), (boundary))
+#define malloc_domainset(size, type, ds, flags) kern_malloc_domainset((size), (type), (ds), (flags))
+#define malloc_domainset_exec(size, type, ds, flags) \
+  kern_malloc_domainset_exec((size), (type), (ds), (flags))
+#define malloc_domainset_aligned(size, align, type, ds, flags) \
+  kern_malloc_domainset_aligned((size), (align), (type), (ds), (flags))
+#define mallocarray_domainset(nmemb, size, type, ds, flags) \
+  kern_mallocarray_domainset((nmemb), (size), (type), (ds), (flags))
+#define contigmalloc_domainset(size, type, ds, flags, low, high, alignment, boundary) \
+  kern_contigmalloc_domainset((size), (type), (ds), (flags), (low), (high), (alignment), (boundary))
 #define contigfree(addr, size, type) kern_contigfree((addr), (size), (type))
 #define malloc_size(size) kern_malloc_size(size)
 #define malloc_usable_size(addr) kern_malloc_usable_size(addr)
