@@ -2,8 +2,8 @@
 // The inside of a Ledger, and the calls by which malloc(9) feeds it.
 //
 // Locking:      `mutex`; under it malloc_mtx may be taken, nothing else. Nobody sleeps with it.
-// Invariants:   LEDGER-1: the sum of Block::bytes of a type's blocks that are not guarded is its
-//               recorded_bytes; LEDGER-2: no address has both a live block and a past that says
+// Invariants:   BOOK-1: the sum of Block::bytes of a type's blocks that are not guarded is its
+//               recorded_bytes; BOOK-2: no address has both a live block and a past that says
 //               otherwise: the newest past owner was freed before the live one was allocated
 #pragma once
 

@@ -88,6 +88,30 @@ TEST_F(LedgerTest, FollowsEveryMemberOfTheFamily) {
   EXPECT_EQ(ledger.type(m.type).blocks, 0);
 }
 
+TEST_F(LedgerTest, FollowsWhatComesFromSetsOfDomains) {
+  // REQ: LEDGER-1
+  Kernel& k = m.kernel;
+  const domainset* all = DOMAINSET_RR();
+  const std::vector<void*> blocks{k.malloc_domainset(100, &m.type, all, M_WAITOK),
+                                  k.malloc_domainset(70000, &m.type, all, M_WAITOK),
+                                  k.malloc_domainset_exec(100, &m.type, all, M_WAITOK),
+                                  k.malloc_domainset_aligned(100, 256, &m.type, all, M_WAITOK),
+                                  k.mallocarray_domainset(4, 25, &m.type, all, M_WAITOK),
+                                  k.contigmalloc_domainset(100, &m.type, all, M_WAITOK)};
+  std::vector<std::uint64_t> requests, classes;
+  for (void* each : blocks) {
+    const auto block = ledger.block(k.addresses().to_simulated(each));
+    ASSERT_TRUE(block.has_value());
+    requests.push_back(block->request);
+    classes.push_back(block->size_class);
+    k.free(each, &m.type);
+  }
+  EXPECT_EQ(requests, (std::vector<std::uint64_t>{100, 70000, 100, 100, 100, 100}));
+  EXPECT_EQ(classes, (std::vector<std::uint64_t>{128, 0, 0, 256, 128, 0}));
+  EXPECT_TRUE(ledger.live().empty());
+  EXPECT_TRUE(ledger.findings().empty());
+}
+
 TEST_F(LedgerTest, ContiguousMemoryOfEveryRelease) {
   // REQ: LEDGER-1
   for (const int release : KernelRelease::versions()) {
@@ -282,6 +306,74 @@ TEST_F(LedgerTest, TypesAreInOrderOfRegistrationThenUnloaded) {
   m.kernel.malloc_init(&a);
   take(40, a);
   EXPECT_EQ(ledger.type(a).bytes, 64);
+}
+
+TEST(Ledger, FollowsBlocksBetweenRedzones) {
+  // REQ: LEDGER-1
+  KernelConfig config = with_ledger();
+  config.redzone = true;
+  Machine m(config);
+  m.kernel.cpus().bind_any();
+  void* p = m.kernel.malloc(100, &m.type, M_WAITOK);
+  void* large = m.kernel.malloc(65536, &m.type, M_WAITOK);
+  void* contig = m.kernel.contigmalloc(5000, &m.type, M_WAITOK);
+  const auto block = [&](const void* at) {
+    return m.kernel.ledger()->block(m.kernel.addresses().to_simulated(at)).value_or(LedgerBlock{});
+  };
+  EXPECT_EQ(block(p).host, p);
+  EXPECT_EQ(block(p).request, 100u);
+  EXPECT_EQ(block(p).bytes, 384u);  // spec/malloc9.md 6.3
+  EXPECT_EQ(block(large).request, 65536u);
+  EXPECT_EQ(block(large).bytes, 73728u);
+  EXPECT_EQ(block(contig).request, 5000u);
+  void* q = m.kernel.realloc(p, 100, &m.type, M_WAITOK);  // never in place
+  EXPECT_NE(q, p);
+  EXPECT_EQ(block(q).host, q);
+  EXPECT_EQ(m.kernel.ledger()->live().size(), 3u);
+  for (void* each : {q, large, contig}) m.kernel.free(each, &m.type);
+  EXPECT_TRUE(m.kernel.ledger()->live().empty());
+  EXPECT_TRUE(m.kernel.ledger()->findings().empty());
+  EXPECT_EQ(m.kernel.ledger()->type(m.type).bytes, 0);
+}
+
+TEST(Ledger, MarksGuardedBlocks_WhichTheKernelDoesNotCount) {
+  // REQ: LEDGER-1 LEDGER-7
+  KernelConfig config = with_ledger();
+  config.memguard = true;
+  config.tunables = {{"vm.memguard.desc", "T"}};
+  Machine m(config);
+  m.kernel.cpus().bind_any();
+  const Ledger& ledger = *m.kernel.ledger();
+  void* p = m.kernel.malloc(100, &m.type, M_WAITOK);
+  ASSERT_EQ(ledger.live().size(), 1u);
+  EXPECT_TRUE(ledger.live()[0].guarded);
+  EXPECT_EQ(ledger.live()[0].host, p);
+  EXPECT_EQ(ledger.type(m.type).blocks, 0);
+  EXPECT_EQ(ledger.type(m.type).recorded, 0u);
+  EXPECT_EQ(ledger.type(m.type).guarded, 1u);
+  p = m.kernel.realloc(p, 200, &m.type, M_WAITOK);
+  ASSERT_EQ(ledger.live().size(), 1u);
+  EXPECT_TRUE(ledger.live()[0].guarded);
+  EXPECT_EQ(ledger.live()[0].host, p);
+  EXPECT_EQ(ledger.live()[0].request, 200u);
+  m.kernel.free(p, &m.type);
+  EXPECT_TRUE(ledger.live().empty());
+  EXPECT_EQ(ledger.type(m.type).guarded, 0u);
+  EXPECT_THROW(m.kernel.free(p, &m.type), KernelPanic);
+  ASSERT_TRUE(ledger.explanation().has_value());
+  EXPECT_EQ(ledger.explanation()->kind, Finding::Kind::double_free);
+}
+
+TEST(Ledger, AnInjectedFailureOfTheKernelsOwnIsNoBlock) {
+  // REQ: LEDGER-1
+  KernelConfig config = with_ledger();
+  config.make_failures = true;
+  config.tunables = {{"debug.malloc.failure_rate", "2"}};
+  Machine m(config);
+  m.kernel.cpus().bind_any();
+  EXPECT_NE(m.kernel.malloc(10, &m.type, M_NOWAIT), nullptr);
+  EXPECT_EQ(m.kernel.malloc(10, &m.type, M_NOWAIT), nullptr);
+  EXPECT_EQ(m.kernel.ledger()->live().size(), 1u);
 }
 
 struct SeriesTest : ::testing::Test {
