@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * Kernel C as a driver has it: MALLOC_DEFINE, and malloc as the macro that it is. */
+#include <sys/domainset.h>
 #include <sys/malloc.h>
 #include <sys/param.h>
 #include <sys/systm.h>
@@ -15,6 +16,7 @@ struct malloc_type* driver_type(void);
 void* driver_zeroed_constant(void);
 void* driver_zeroed(size_t size);
 void driver_free(void* block);
+void driver_domains(void* blocks[5]);
 int driver_would_overflow(size_t nmemb, size_t size);
 int driver_flag(int index);
 void driver_list(malloc_type_list_func_t* func, void* arg);
@@ -25,6 +27,20 @@ struct malloc_type* driver_type(void) {
 void* driver_zeroed_constant(void) { return (malloc(100, M_DRIVER, M_WAITOK | M_ZERO)); }
 void* driver_zeroed(size_t size) { return (malloc(size, M_DRIVER, M_WAITOK | M_ZERO)); }
 void driver_free(void* block) { free(block, M_DRIVER); }
+
+/* A block of each function with a set, all of domain 1. */
+void driver_domains(void* blocks[5]) {
+  struct domainset upper = {.ds_policy = DOMAINSET_POLICY_ROUNDROBIN, .ds_prefer = -1};
+
+  DOMAINSET_ZERO(&upper.ds_mask);
+  DOMAINSET_SET(1, &upper.ds_mask);
+  blocks[0] = malloc_domainset(100, M_DRIVER, &upper, M_WAITOK);
+  blocks[1] = malloc_domainset_exec(100, M_DRIVER, DOMAINSET_FIXED(1), M_WAITOK);
+  blocks[2] = malloc_domainset_aligned(100, 64, M_DRIVER, DOMAINSET_PREF(1), M_WAITOK);
+  blocks[3] = mallocarray_domainset(2, 50, M_DRIVER, DOMAINSET_FIXED(1), M_WAITOK);
+  blocks[4] =
+      contigmalloc_domainset(100, M_DRIVER, DOMAINSET_FIXED(1), M_WAITOK, 0, ~0ul, PAGE_SIZE, 0);
+}
 
 int driver_would_overflow(size_t nmemb, size_t size) { return (WOULD_OVERFLOW(nmemb, size)); }
 void driver_list(malloc_type_list_func_t* func, void* arg) { malloc_type_list(func, arg); }

@@ -8,6 +8,12 @@
 
 #include "support/kernel_fixture.hpp"
 
+// driver.c
+extern "C" {
+malloc_type* driver_type(void);
+void driver_domains(void* blocks[5]);
+}
+
 namespace dtmalloc {
 namespace {
 
@@ -242,6 +248,18 @@ TEST(NumaEmpty, FiresOnceAndReturnsNull) {
       EXPECT_EQ(m.zone("malloc-128").fail, 0u);
     }
   }
+}
+
+// REQ: NUMA-08. Kernel C asks for sets by the kernel's names.
+TEST(NumaCompat, KernelCodeNamesItsDomains) {
+  Machine m(numa_config(2));
+  m.kernel.cpus().bind(0);
+  kern_static_type_register(driver_type());  // the module is loaded
+  void* blocks[5];
+  driver_domains(blocks);
+  for (void* block : blocks) EXPECT_EQ(page_info(m.kernel.vm(), block).domain, 1);
+  EXPECT_EQ(page_info(m.kernel.vm(), blocks[1]).arena, KmemArena::rwx);
+  kern_static_type_unregister(driver_type());
 }
 
 // REQ: NUMA-07

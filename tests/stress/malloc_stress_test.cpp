@@ -212,20 +212,26 @@ void check_snapshot(Kernel& kernel, const std::vector<malloc_type*>& types,
   EXPECT_FALSE(report::print_vmstat_m(report::take_snapshot(kernel), 2).empty());
 }
 
-void stress(std::uint64_t seed, bool invariants, bool probes) {
+struct Flavour {
+  bool invariants, traced;
+  int domains;  // several: what another thread frees is of another NUMA domain
+};
+
+void stress(std::uint64_t seed, const Flavour& flavour) {
   KernelConfig config;
   config.cpus = kThreads + 1;
   config.mem = 1ull << 30;
   config.mode = RunMode::parallel;
   config.real_clock = true;
-  config.invariants = invariants;
+  config.invariants = flavour.invariants;
+  config.domains = flavour.domains;
   Kernel kernel(config);
   kernel.cpus().bind(kThreads);
   const std::vector<malloc_type*> types{&kernel.define_type("M_ONE", "one"),
                                         &kernel.define_type("M_TWO", "two")};
   dtrace::Framework framework(kernel.cpus(), kernel.addresses());
   std::unique_ptr<ProbeLog> log;
-  if (probes) {
+  if (flavour.traced) {
     load_dtmalloc(framework, kernel);
     framework.open();
     log = std::make_unique<ProbeLog>(framework);
@@ -300,24 +306,27 @@ void stress(std::uint64_t seed, bool invariants, bool probes) {
   kernel.cpus().unbind();
 }
 
-class MallocStress : public ::testing::TestWithParam<std::pair<bool, bool>> {};
+class MallocStress : public ::testing::TestWithParam<Flavour> {};
 
 // REQ: LAW-1 LAW-2 LAW-5
 TEST_P(MallocStress, TotalsAreExact_WhenThreadsExchangeBlocksUnderSnapshots) {
   const std::uint64_t first = support::seeds(1).first;
   for (std::uint64_t seed = first; seed < first + 3; ++seed) {
     SCOPED_TRACE("DTM_SEED=" + std::to_string(seed));
-    stress(seed, GetParam().first, GetParam().second);
+    stress(seed, GetParam());
     if (HasFailure()) return;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Flavours, MallocStress,
-                         ::testing::Values(std::pair{false, false}, std::pair{false, true},
-                                           std::pair{true, false}, std::pair{true, true}),
+                         ::testing::Values(Flavour{false, false, 1}, Flavour{false, true, 1},
+                                           Flavour{true, false, 1}, Flavour{true, true, 1},
+                                           Flavour{false, true, 2}, Flavour{false, false, 4},
+                                           Flavour{true, false, 4}),
                          [](const auto& info) {
-                           return std::string(info.param.first ? "Invariants" : "Production") +
-                                  (info.param.second ? "Traced" : "Untraced");
+                           return std::string(info.param.invariants ? "Invariants" : "Production") +
+                                  (info.param.traced ? "Traced" : "Untraced") +
+                                  std::to_string(info.param.domains);
                          });
 
 }  // namespace
