@@ -17,13 +17,16 @@ class Reader {
   explicit Reader(std::string_view json) : json_(json) {}
 
   // What stands in an object becomes elements; the version an attribute of the next one.
-  void object(std::string& out) {
+  // A list at the top stands in an element of its name, as a document has one root.
+  void object(std::string& out, bool top) {
     expect('{');
     while (!accept('}')) {
       const std::string name = string();
       expect(':');
       if (name == kVersion)
         version_ = string();
+      else if (top && json_[at_] == '[')
+        tagged(name, out, [&] { value(name, out); });
       else
         value(name, out);
       (void)accept(',');
@@ -46,19 +49,26 @@ class Reader {
       }
       return;
     }
+    tagged(name, out, [&] {
+      if (json_[at_] == '{') {
+        object(out, false);
+      } else if (json_[at_] == '"') {
+        for (const char c : string())
+          out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+      } else {
+        while (at_ < json_.size() && json_[at_] != ',' && json_[at_] != '}' && json_[at_] != ']')
+          out += json_[at_++];
+      }
+    });
+  }
+
+  template <typename Content>
+  void tagged(const std::string& name, std::string& out, const Content& content) {
     out += '<' + name;
     if (!version_.empty()) out += " version=\"" + version_ + '"';
     version_.clear();
     out += '>';
-    if (json_[at_] == '{') {
-      object(out);
-    } else if (json_[at_] == '"') {
-      for (const char c : string())
-        out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-    } else {
-      while (at_ < json_.size() && json_[at_] != ',' && json_[at_] != '}' && json_[at_] != ']')
-        out += json_[at_++];
-    }
+    content();
     out += "</" + name + '>';
   }
 
@@ -90,7 +100,7 @@ class Reader {
 
 std::string xml_of_json(std::string_view json) {
   std::string out;
-  Reader(json).object(out);
+  Reader(json).object(out, true);
   return out + '\n';
 }
 

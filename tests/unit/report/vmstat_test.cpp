@@ -106,6 +106,8 @@ TEST(Vmstat, PrintsXmlAsLibxo) {
             "<vmstat version=\"1\"><malloc-statistics></malloc-statistics></vmstat>\n");
   EXPECT_EQ(xml_of_json(print_vmstat_z_json(s, 2)),
             "<vmstat version=\"2\"><memory-zone-statistics></memory-zone-statistics></vmstat>\n");
+  EXPECT_EQ(xml_of_json("{\"types\":[\"a\",\"b\"]}\n"),
+            "<types><types>a</types><types>b</types></types>\n");
 }
 
 TEST(Json, EscapesNames) {
