@@ -37,6 +37,9 @@ void kern_uma_zdestroy(uma_zone* zone) { dtmalloc::uma_zdestroy(zone); }
 void* kern_uma_zalloc_arg(uma_zone* zone, void* arg, int flags) {
   return dtmalloc::uma_zalloc_arg(zone, arg, flags);
 }
+void* kern_uma_zalloc_domain(uma_zone* zone, void* arg, int domain, int flags) {
+  return dtmalloc::uma_zalloc_domain(zone, arg, domain, flags);
+}
 void kern_uma_zfree_arg(uma_zone* zone, void* item, void* arg) {
   dtmalloc::uma_zfree_arg(zone, item, arg);
 }

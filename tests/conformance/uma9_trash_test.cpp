@@ -52,6 +52,15 @@ TEST(Uma9Trash, CallsAreAsserted) {
               }),
               "uma_zfree_debug: called with spinlock or critical section held");
   }
+  for (const int domains : {1, 2}) {
+    KernelConfig config = invariants();
+    config.domains = domains;
+    config.cpus = 2;
+    Machine m(config);
+    uma_zone* zone = plain(m, 64);
+    EXPECT_EQ(panic_of([&] { uma_zalloc_domain(zone, nullptr, 0, kM_NOWAIT | kM_EXEC); }),
+              "uma_zalloc_debug: called with M_EXEC");
+  }
 }
 
 // REQ: UMA9-60. A kernel without INVARIANTS asserts none of it.

@@ -34,6 +34,7 @@ int driver_fills_its_zone(int limit) {
   while (n < 64 && (items[n] = uma_zalloc_arg(zone, &unit, M_NOWAIT)) != NULL) n++;
   if (made != n || ((struct softc*)items[0])->unit != 7 || uma_zone_get_cur(zone) != n) return (-1);
   for (int i = 0; i < n; i++) uma_zfree(zone, items[i]);
+  uma_zfree(zone, uma_zalloc_domain(zone, &unit, 0, M_WAITOK));
   uma_reclaim(UMA_RECLAIM_DRAIN_CPU);
   if (uma_zone_memory(zone) != 0) return (-1);
   uma_zdestroy(zone);

@@ -72,6 +72,7 @@ uma_zone_t kern_uma_zcache_create(const char* name, int size, uma_ctor ctor, uma
                                   uma_release release, void* arg, int flags);
 void kern_uma_zdestroy(uma_zone_t zone);
 void* kern_uma_zalloc_arg(uma_zone_t zone, void* arg, int flags);
+void* kern_uma_zalloc_domain(uma_zone_t zone, void* arg, int domain, int flags);
 void kern_uma_zfree_arg(uma_zone_t zone, void* item, void* arg);
 void* kern_uma_zalloc_pcpu_arg(uma_zone_t zone, void* arg, int flags);
 void kern_uma_zfree_pcpu_arg(uma_zone_t zone, void* item, void* arg);
@@ -100,6 +101,7 @@ unsigned long kern_uma_avail(void);
 #define uma_zcache_create kern_uma_zcache_create
 #define uma_zdestroy kern_uma_zdestroy
 #define uma_zalloc_arg kern_uma_zalloc_arg
+#define uma_zalloc_domain kern_uma_zalloc_domain
 #define uma_zfree_arg kern_uma_zfree_arg
 #define uma_zalloc(zone, flags) kern_uma_zalloc_arg((zone), NULL, (flags))
 #define uma_zfree(zone, item) kern_uma_zfree_arg((zone), (item), NULL)
