@@ -331,8 +331,7 @@ Result<void> Kernel::poke(void* addr, std::uint8_t byte) {
   if (!guarded) {
     const std::uintptr_t word = k.vm->slab_word(addr);
     if (word != 0 && (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR)
-      machinery = (reinterpret_cast<uma_slab*>(word)->us_keg->uk_flags &
-                   (UMA_ZFLAG_BUCKET | UMA_ZFLAG_INTERNAL)) != 0;
+      machinery = Impl::is_machinery(word);
   }
   if (machinery) {
     refused.message = "not modelled: a store into UMA's own memory";

@@ -171,11 +171,21 @@ struct Kernel::Impl {
   }
   bool invariants() const { return config.invariants; }
   std::atomic<bool> wait_flags_printed{false};  // the one line of KernelRelease
-  // The word of an address's page as malloc(9) of this release reads it.
+  // The word of an address's page as malloc(9) of this release reads it: slabs that are found
+  // without the page leave none.
   std::uintptr_t slab_word(const void* addr) const {
     const std::uintptr_t word = vm->slab_word(addr);
-    const bool contig = (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_CONTIG_MALLOC;
-    return contig && !release.contig_cookie ? 0 : word;
+    const std::uintptr_t cookie = word & SLAB_COOKIE_MASK;
+    if (word != 0 && cookie == SLAB_COOKIE_SLAB_PTR)
+      return (keg_at(word).uk_flags & UMA_ZFLAG_VTOSLAB) != 0 ? word : 0;
+    return cookie == SLAB_COOKIE_CONTIG_MALLOC && !release.contig_cookie ? 0 : word;
+  }
+  static uma_keg& keg_at(std::uintptr_t slab_word) {
+    return *reinterpret_cast<const uma_slab*>(slab_word)->us_keg;
+  }
+  // Whether this process depends on what the slab's items hold.
+  static bool is_machinery(std::uintptr_t slab_word) {
+    return (keg_at(slab_word).uk_flags & (UMA_ZFLAG_BUCKET | UMA_ZFLAG_INTERNAL)) != 0;
   }
 
   void boot_types();

@@ -303,7 +303,9 @@ void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool ho
   std::size_t size = 0;
   switch (word & SLAB_COOKIE_MASK) {
     case SLAB_COOKIE_SLAB_PTR: {
-      uma_zone* zone = reinterpret_cast<uma_slab*>(word)->us_keg->zone;
+      uma_zone* zone = k.keg_at(word).zone;
+      if (k.is_machinery(word))
+        k.panic("not modelled: free of %p, UMA's own, in zone %s", addr, zone->uz_name.c_str());
       size = zone->uz_size;
       if (k.invariants()) free_save_type(addr, mtp, size);
       if (zero) std::memset(addr, 0, size);

@@ -23,7 +23,10 @@ std::size_t old_size(Kernel::Impl& k, const void* addr) {
   }
   switch (word & SLAB_COOKIE_MASK) {
     case SLAB_COOKIE_SLAB_PTR:
-      return reinterpret_cast<uma_slab*>(word)->us_keg->zone->uz_size;
+      if (k.is_machinery(word))
+        k.panic("not modelled: realloc of %p, UMA's own, in zone %s", addr,
+                k.keg_at(word).zone->uz_name.c_str());
+      return k.keg_at(word).zone->uz_size;
     case SLAB_COOKIE_MALLOC_LARGE:
       return word >> SLAB_COOKIE_SHIFT;
     default:

@@ -81,6 +81,7 @@ class Parser {
   void check_tunables();
   void sysctl_statement(Op& op);
   void poke_statement(Op& op);
+  void offset(Op& op);
   void type_statement(std::vector<Op>& ops, Op op, int depth);
   void history_statement(std::vector<Op>& ops, Op op, int depth);
   void repeat_statement(Op& op, int depth);

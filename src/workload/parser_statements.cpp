@@ -86,14 +86,11 @@ void Parser::statement(std::vector<Op>& ops, int depth) {
   operated_ = operated_ || word != "zone";
   if (zone_statement(ops, op, word, depth)) return;
 
-  const auto offset = [&] {
-    if (eat('+')) op.extra = value(Context::size);
-  };
   if (word == "free" || word == "zfree" || word == "contigfree") {
     op.kind = word == "free" ? OpKind::free : word == "zfree" ? OpKind::zfree : OpKind::contigfree;
     const std::string_view name = this->word("the name of a block");
     op.target = block_ref(name, false);
-    offset();
+    offset(op);
     skip_blanks();
     if (next_is_word()) op.type = type_ref();
     op.site = site();
@@ -222,13 +219,17 @@ void Parser::poke_statement(Op& op) {
   op.kind = OpKind::poke;
   const std::string_view name = word("the name of a block");
   op.target = block_ref(name, false);
-  skip_blanks();
-  if (place_ < end_ && (*place_ == '+' || *place_ == '-')) {
-    if (*place_ == '+') ++place_;  // a minus belongs to the number
-    op.extra = value(Context::size);
-  }
+  offset(op);
   op.value = value(Context::size);
   op.site = site();
+}
+
+// NAME+8, NAME-1
+void Parser::offset(Op& op) {
+  skip_blanks();
+  if (place_ == end_ || (*place_ != '+' && *place_ != '-')) return;
+  if (*place_ == '+') ++place_;  // a minus belongs to the number
+  op.extra = value(Context::size);
 }
 
 void Parser::block(Op& op, int depth) {

@@ -126,10 +126,7 @@ class Printer {
                 : op.kind == OpKind::zfree ? "zfree "
                                            : "contigfree ";
         ref(op.target);
-        if (op.extra.number != 0 || op.extra.expr != kNone) {
-          out_ += '+';
-          value(op.extra, Context::size);
-        }
+        offset(op.extra);
         if (op.type != kNone) out_ += ' ' + w_.types[op.type].symbol;
         site(op);
         break;
@@ -191,10 +188,7 @@ class Printer {
       case OpKind::poke:
         out_ += "poke ";
         ref(op.target);
-        if (op.extra.number != 0 || op.extra.expr != kNone) {
-          out_ += '+';
-          value(op.extra, Context::size);
-        }
+        offset(op.extra);
         out_ += ' ';
         second_value(op.value);
         site(op);
@@ -202,6 +196,12 @@ class Printer {
       default:
         assignment(op);
     }
+  }
+
+  void offset(const Value& by) {
+    if (by.number == 0 && by.expr == kNone) return;
+    if (by.expr != kNone || by.number > 0) out_ += '+';
+    value(by, Context::size);
   }
 
   void reclaim(const Op& op) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // malloc(9) as spec/malloc9.md has it: classes, the order of events, every panic text.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstring>
 #include <set>
 
+#include "kern/kernel_impl.hpp"
 #include "support/kernel_fixture.hpp"
 
 namespace dtmalloc {
@@ -501,6 +503,45 @@ TEST(Malloc9, FreeOfUnknownAddressPanics) {
   auto* p = static_cast<std::byte*>(m.kernel.malloc(70000, &m.type, M_WAITOK));
   EXPECT_EQ(panic_of([&] { m.kernel.malloc_usable_size(p + 4096); }),
             "malloc_usable_size: address 0xfffff80000001000(0xfffff80000001000) is not allocated");
+}
+
+// REQ: MALLOC9-45. Only slabs of zones with VTOSLAB are known by their pages.
+TEST(Malloc9, OnlyPagesTellWhatIsFreed) {
+  Machine m;
+  uma_zone* small =
+      uma_zcreate(m.kernel.vm(), "small", 64, nullptr, nullptr, nullptr, nullptr, UMA_ALIGN_PTR, 0);
+  void* item = uma_zalloc(small, kM_WAITOK);
+  EXPECT_THAT(panic_of([&] { m.kernel.free(item, &m.type); }),
+              testing::HasSubstr("has not been allocated"));
+  Machine n;
+  uma_zone* page = uma_zcreate(n.kernel.vm(), "page", 4096, nullptr, nullptr, nullptr, nullptr,
+                               UMA_ALIGN_PTR, 0);
+  ASSERT_NE(page->uz_flags & UMA_ZFLAG_VTOSLAB, 0u);
+  n.kernel.free(uma_zalloc(page, kM_WAITOK), &n.type);
+  EXPECT_EQ(n.kernel.type_stats(n.type).memfreed, 4096u);
+}
+
+// REQ: MALLOC9-45. A bucket in use must not get into the hands of a caller.
+TEST(Malloc9, BucketsAreNotFreed) {
+  for (const bool resize : {false, true}) {
+    Machine m;
+    m.kernel.malloc(16, &m.type, M_WAITOK);
+    Vm& vm = m.kernel.vm();
+    std::byte* bucket = nullptr;
+    for (std::uint64_t page = 0; bucket == nullptr && page < 64; ++page) {
+      const std::uintptr_t word = vm.slab_word(vm.page_address(page));
+      if (word != 0 && Kernel::Impl::keg_at(word).uk_name == "256 Bucket")
+        bucket = vm.page_address(page);
+    }
+    ASSERT_NE(bucket, nullptr);
+    EXPECT_THAT(panic_of([&] {
+                  if (resize)
+                    m.kernel.realloc(bucket, 1, &m.type, M_WAITOK);
+                  else
+                    m.kernel.free(bucket, &m.type);
+                }),
+                testing::HasSubstr("UMA's own, in zone 256 Bucket"));
+  }
 }
 
 // REQ: MALLOC9-26. After the first panic every call throws it again; reports stay readable.

@@ -48,7 +48,8 @@ g = reallocf b 1 M_FOO_BAR M_NOWAIT
 free a
 free g M_TEMP
 free c+8
-zfree d
+free c-1
+zfree d-16 M_TEMP
 contigfree e
 repeat 1000 as i {
   x[i] = malloc uniform(16,4096) M_TEMP M_WAITOK
@@ -74,7 +75,7 @@ expect inuse(M_TEMP) == 2 && !(size(x[3]) > domain(x[4]) + xdomain(malloc-16)) |
   EXPECT_EQ(w.kernel.op_cost, 100u);
   EXPECT_TRUE(w.kernel.invariants);
   EXPECT_EQ(w.boot_statements(), 2u);
-  EXPECT_EQ(w.bodies[0].size(), 35u);
+  EXPECT_EQ(w.bodies[0].size(), 36u);
   EXPECT_EQ(w.types.back().longdesc, "FooBar \"subsystem\"");
   const Op& b = w.bodies[0][4];
   EXPECT_EQ(b.flags, kM_NOWAIT | kM_ZERO);
