@@ -56,7 +56,7 @@ std::string CpuSet::Impl::sleepers() const {
 }
 
 // The next thread of the group to run, advancing virtual time as far as needed. Null: nothing can
-// wake anybody.
+// wake anybody. Callouts run without the lock, and may throw: a panic, or what a hook throws.
 Seat* CpuSet::Impl::pick(Lock& lock) {
   while (true) {
     std::vector<Seat*> ready;
@@ -78,6 +78,7 @@ Seat* CpuSet::Impl::pick(Lock& lock) {
     }
     if (!ready.empty())
       return ready[ready.size() == 1 ? 0 : static_cast<std::size_t>(next_random() % ready.size())];
+    if (ending) return nullptr;
     std::uint64_t next = wake;
     if (wake != kNever || clock.next_one_shot() != kNever) next = std::min(wake, clock.next_due());
     if (next == kNever) return nullptr;
@@ -123,7 +124,16 @@ void CpuSet::Impl::after_wake(Lock& lock, Seat& seat) {
 void CpuSet::Impl::block(Lock& lock, Seat& seat, SeatState state) {
   seat.state = state;
   Seat* next = nullptr;
-  while ((next = pick(lock)) == nullptr) {
+  const auto awake = [&] {
+    try {
+      return pick(lock);
+    } catch (...) {  // the thread goes on where it is, unwinding
+      if (!lock.owns_lock()) lock.lock();
+      seat.state = SeatState::running;
+      throw;
+    }
+  };
+  while ((next = awake()) == nullptr) {
     if (everyone_asleep()) {
       const std::string text = "deadlock: " + sleepers();
       seat.state = SeatState::running;
@@ -215,7 +225,22 @@ void CpuSet::Impl::leave_baton(Lock& lock, Seat& from) {
   from.state = SeatState::done;
   changed.notify_all();
   Seat* next = nullptr;
-  while (!shutdown && (next = pick(lock)) == nullptr) {
+  // What a callout throws here has no thread to go to: a panic has marked the machine already, and
+  // everything else waits for join_all().
+  const auto following = [&]() -> Seat* {
+    while (!shutdown) {
+      try {
+        return pick(lock);
+      } catch (const KernelPanic&) {
+        if (!lock.owns_lock()) lock.lock();
+      } catch (...) {
+        if (!lock.owns_lock()) lock.lock();
+        if (!from.failure) from.failure = std::current_exception();
+      }
+    }
+    return nullptr;
+  };
+  while ((next = following()) == nullptr && !shutdown) {
     if (!everyone_asleep()) {
       changed.wait(lock);
       continue;

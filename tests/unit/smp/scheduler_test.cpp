@@ -327,6 +327,35 @@ TEST(Scheduler, PanicEndsTheOtherThreads) {
   EXPECT_EQ(cpus.panic_message(), "first");
 }
 
+// The main thread sleeps until a time, and the clock is driven by the thread that ends.
+// REQ: SMP-20
+TEST(Scheduler, CalloutPanics_WhileAThreadEnds) {
+  CpuSet cpus({.count = 2});
+  cpus.bind(0);
+  cpus.clock().schedule(1000, 0, [&] { cpus.panic("found by a callout"); });
+  cpus.clock().schedule(2000, 500, [&] { ADD_FAILURE() << "a callout after the panic"; });
+  cpus.spawn(named("t"), 1, [] {});
+  try {
+    cpus.sleep_until(5000);
+    FAIL() << "the sleeper goes on";
+  } catch (const KernelPanic& panic) {
+    EXPECT_STREQ(panic.what(), "found by a callout");
+  }
+  EXPECT_THROW(cpus.join_all(), KernelPanic);
+  EXPECT_EQ(cpus.panic_message(), "found by a callout");
+}
+
+// REQ: SMP-20
+TEST(Scheduler, CalloutThrows_WhileAThreadEnds) {
+  CpuSet cpus({.count = 2});
+  cpus.bind(0);
+  cpus.clock().schedule(1000, 0, [] { throw std::runtime_error("thrown by a callout"); });
+  cpus.spawn(named("t"), 1, [] {});
+  EXPECT_TRUE(cpus.sleep_until(5000));
+  EXPECT_THROW(cpus.join_all(), std::runtime_error);
+  EXPECT_FALSE(cpus.panicked());
+}
+
 TEST(Scheduler, OtherExceptionsReachJoinAll) {
   CpuSet cpus({.count = 1});
   cpus.bind(0);
