@@ -23,7 +23,7 @@ enum Exit : int {
 
 // The machine, from the command line; what is not set is the workload's.
 struct MachineOptions {
-  std::optional<int> cpus, release;
+  std::optional<int> cpus, domains, release;
   std::optional<std::uint64_t> mem, seed;
   std::optional<bool> real_clock;
   std::string config;  // a named set of kernel options; the single ones come on top

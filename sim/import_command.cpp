@@ -20,12 +20,19 @@ int import_command(const ImportOptions& options) {
              (near.empty() ? "" : "; did you mean " + near.front() + "?"));
     return kUsage;
   }
+  if (zones && options.replay_history) {
+    complain("--replay-history: a table of vmstat -z has no history to make, expected vmstat-m");
+    return kUsage;
+  }
+  const InterruptGuard interrupts;
   auto text = workload::read_text(options.file);
   if (!text) {
     print_error(text.error().where.line == 0 ? "dtmalloc: " + text.error().message + "\n"
                                              : to_string(text.error()));
     return kRefused;
   }
+  const auto output = Output::open(options.output, {options.file});
+  if (output == nullptr) return kRefused;
   const std::string name = options.file == "-" ? "<stdin>" : options.file;
   workload::ImportOptions how;
   how.replay_history = options.replay_history;
@@ -38,9 +45,6 @@ int import_command(const ImportOptions& options) {
                 imported.error().expected + "\n");
     return kRefused;
   }
-  const InterruptGuard interrupts;
-  const auto output = Output::open(options.output, {options.file});
-  if (output == nullptr) return kRefused;
   output->write(imported->text);
   return output->commit() ? kOk : kRefused;
 }

@@ -44,6 +44,10 @@ std::optional<KernelConfig> machine_config(const workload::Workload& workload,
     config.cpus = *options.cpus;
     if (!good("--cpus")) return std::nullopt;
   }
+  if (options.domains) {
+    config.domains = *options.domains;
+    if (!good("--domains")) return std::nullopt;
+  }
   if (options.release) {
     config.release = *options.release;
     if (!good("--release")) return std::nullopt;

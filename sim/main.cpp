@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <dtmalloc/sys/diagnostic.hpp>
 #include <dtmalloc/workload/workload.hpp>
+#include <set>
 
 #include "commands.hpp"
 #include "machine.hpp"
@@ -28,7 +29,11 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
   return out.empty() ? out : out + "?";
 }
 
-void add_machine_options(CLI::App& app, MachineOptions& machine) {
+// An option whose kind the help need not tell.
+CLI::Validator quiet(CLI::Validator check) { return check.description(""); }
+
+// What only a run has is left out of a list.
+void add_machine_options(CLI::App& app, MachineOptions& machine, bool runs) {
   const auto read = [](std::optional<std::uint64_t>& slot, auto parse, const std::string& option,
                        const std::string& expected) {
     return [&slot, parse, option, expected](const CLI::results_t& values) {
@@ -38,15 +43,15 @@ void add_machine_options(CLI::App& app, MachineOptions& machine) {
       return true;
     };
   };
-  app.add_option("--cpus", machine.cpus, "simulated CPUs")->check(CLI::Range(1, 1024));
-  app.add_option("--release", machine.release, "FreeBSD release whose rules hold: 8, 12, 14, 16");
+  app.add_option("--cpus", machine.cpus, "simulated CPUs, 1 to 1024")
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1024)));
+  app.add_option("--domains", machine.domains, "NUMA domains, 1 to 8")->type_name("N");
+  app.add_option("--release", machine.release, "FreeBSD release whose rules hold: 8, 12, 14, 16")
+      ->type_name("N");
   app.add_option("--mem", read(machine.mem, workload::parse_size, "--mem", "a size: 512M, 2G, ..."),
                  "physical memory: 512M, 2G, ...")
       ->type_name("SIZE");
-  app.add_option("--seed",
-                 read(machine.seed, workload::parse_count, "--seed", "a number from 0 to 2^64-1"),
-                 "seed of the run")
-      ->type_name("N");
   app.add_option("--config", machine.config, "kernel configuration: GENERIC, GENERIC-NODEBUG")
       ->type_name("NAME");
   app.add_flag("--invariants", machine.invariants, "kernel option INVARIANTS");
@@ -58,34 +63,75 @@ void add_machine_options(CLI::App& app, MachineOptions& machine) {
   app.add_option("--tunable", machine.tunables, "a line of loader.conf(5)")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  if (!runs) return;
+  app.add_option("--seed",
+                 read(machine.seed, workload::parse_count, "--seed", "a number from 0 to 2^64-1"),
+                 "seed of the run")
+      ->type_name("N");
   app.add_flag("--ledger", machine.ledger, "books beyond the kernel: owners, peaks, findings");
   app.add_option_function<std::string>(
          "--clock", [&machine](const std::string& clock) { machine.real_clock = clock == "real"; },
          "virtual (default) or real")
-      ->check(CLI::IsMember({"virtual", "real"}));
+      ->type_name("CLOCK")
+      ->check(quiet(CLI::IsMember({"virtual", "real"})));
+}
+
+CLI::Validator file_name() {
+  return CLI::Validator(
+      [](const std::string& value) {
+        return value.empty() ? std::string("expected the name of a file, or - for standard output")
+                             : std::string();
+      },
+      "");
 }
 
 struct RunParser {
   explicit RunParser(CLI::App& app) : command(app) {
-    app.add_option("WORKLOAD", options.workload, "workload file, - for standard input")->required();
-    app.add_option("ARG", options.args, "$1, $2, ... of the D programs");
+    app.add_option("WORKLOAD", options.workload, "workload file, - for standard input")
+        ->required()
+        ->type_name("");
+    app.add_option("ARG", options.args, "$1, $2, ... of the D programs")->type_name("");
     name = app.add_option("-n", names, "D program given in place")->type_name("PROG");
-    script = app.add_option("-s", scripts, "file with a D program")->type_name("SCRIPT");
+    script = app.add_option("-s", scripts, "file with a D program, - for standard input")
+                 ->type_name("SCRIPT");
     option = app.add_option("-x", settings, "tracing option")->type_name("OPT[=V]");
     for (CLI::Option* each : {name, script, option}) each->allow_extra_args(false);
-    quiet = app.add_flag("-q", on[0], "print only what the D programs print (-x quiet)");
+    quiet_flag = app.add_flag("-q", on[0], "print only what the D programs print (-x quiet)");
     zdefs = app.add_flag("-Z", on[1], "descriptions may match nothing (-x zdefs)");
     destructive = app.add_flag("-w", on[2], "allow destructive actions (-x destructive)");
     flowindent = app.add_flag("-F", on[3], "indent by function (-x flowindent)");
-    app.add_option("--report", options.reports, "reports after the run: " + report_names())
+    app.add_option("--report", options.reports, "reports after the run, joined by commas; below")
         ->type_name("LIST")
         ->allow_extra_args(false);
-    app.add_flag("--json{json},--libxo{json},--xml{xml}", options.libxo,
-                 "reports as libxo prints them: JSON, or --libxo=xml")
-        ->check(CLI::IsMember({"json", "xml"}));
+    app.add_flag("--json", json, "reports as JSON, the tables of vmstat(8) as libxo prints it");
+    app.add_flag("--xml", xml, "the same as XML");
+    app.add_flag("--libxo{json}", libxo, "the same: --libxo or --libxo=json, --libxo=xml");
     app.add_flag("--strict", options.strict, "leaks, drops and errors end with status 5");
-    app.add_option("-o", options.output, "write results to a file")->type_name("FILE");
-    add_machine_options(app, options.machine);
+    app.add_option("-o", options.output, "write results to a file")
+        ->type_name("FILE")
+        ->check(file_name());
+    add_machine_options(app, options.machine, true);
+    app.footer("REPORTS:\n" + report_help());
+  }
+
+  // What no single option shows to be wrong.
+  void check() {
+    if (!libxo.empty() && libxo != "json" && libxo != "xml")
+      throw CLI::ValidationError("--libxo=" + libxo, "expected json or xml");
+    std::set<std::string> styles;
+    if (json) styles.insert("json");
+    if (xml) styles.insert("xml");
+    if (!libxo.empty()) styles.insert(libxo);
+    if (styles.size() > 1) throw CLI::ValidationError("--json and --xml", "expected one of them");
+    if (!styles.empty()) options.libxo = *styles.begin();
+    const auto readers = std::count(scripts.begin(), scripts.end(), "-");
+    if (readers + (options.workload == "-" ? 1 : 0) > 1)
+      throw CLI::ValidationError("-s -", "standard input is read already");
+    if (!names.empty() || !scripts.empty()) return;
+    for (const CLI::Option* each : {option, quiet_flag, zdefs, destructive, flowindent})
+      if (each->count() != 0)
+        throw CLI::ValidationError(each->get_name(),
+                                   "there is no D program to trace with, expected -n or -s");
   }
 
   // Options count in the order of the command line.
@@ -95,7 +141,7 @@ struct RunParser {
       if (each == name && n < names.size()) options.programs.push_back({false, names[n++]});
       if (each == script && s < scripts.size()) options.programs.push_back({true, scripts[s++]});
       if (each == option && x < settings.size()) options.tracing.push_back(settings[x++]);
-      if (each == quiet) options.tracing.emplace_back("quiet");
+      if (each == quiet_flag) options.tracing.emplace_back("quiet");
       if (each == zdefs) options.tracing.emplace_back("zdefs");
       if (each == destructive) options.tracing.emplace_back("destructive");
       if (each == flowindent) options.tracing.emplace_back("flowindent");
@@ -105,9 +151,10 @@ struct RunParser {
 
   CLI::App& command;
   RunOptions options;
-  bool on[4] = {};
+  bool on[4] = {}, json = false, xml = false;
+  std::string libxo;
   std::vector<std::string> names, scripts, settings;
-  CLI::Option *name, *script, *option, *quiet, *zdefs, *destructive, *flowindent;
+  CLI::Option *name, *script, *option, *quiet_flag, *zdefs, *destructive, *flowindent;
 };
 
 std::vector<std::string> option_names(const CLI::App& command) {
@@ -120,7 +167,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
 }
 
 // What is wrong with the command line, with the options that may have been meant.
-int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+int usage_error(const CLI::App& app, const CLI::ParseError& error, const CLI::App& run) {
   std::string text = error.what();
   const CLI::App* command = &app;
   for (const CLI::App* sub : app.get_subcommands({})) {
@@ -133,8 +180,12 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     if (colon != text.npos) {
       std::string name = text.substr(colon + 2);
       name = name.substr(0, name.find_first_of("= "));
-      text = (name.starts_with('-') ? "unknown option " : "unexpected argument ") + name +
-             did_you_mean(name, names);
+      const std::vector<std::string> of_run = option_names(run);
+      if (std::find(of_run.begin(), of_run.end(), name) != of_run.end())
+        text = "the option " + name + " means something to dtmalloc run only";
+      else
+        text = (name.starts_with('-') ? "unknown option " : "unexpected argument ") + name +
+               did_you_mean(name, names);
     }
   }
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) text += ", expected a number";
@@ -157,17 +208,24 @@ int main(int argc, char** argv) {
   RunParser run_parser(*run);
   ListOptions list_options;
   CLI::App* list = app.add_subcommand("list", "list the probes of a machine, as dtrace -l does");
-  list->add_option("WORKLOAD", list_options.workload, "workload whose types are registered");
-  add_machine_options(*list, list_options.machine);
+  list->add_option("WORKLOAD", list_options.workload, "workload whose types are registered")
+      ->type_name("");
+  add_machine_options(*list, list_options.machine, false);
   sim::ImportOptions import_options;
   CLI::App* import = app.add_subcommand("import", "make a workload from a capture");
-  import->add_option("FORMAT", import_options.format, "vmstat-m or vmstat-z")->required();
-  import->add_option("FILE", import_options.file, "the capture, - for standard input")->required();
+  import->add_option("FORMAT", import_options.format, "vmstat-m or vmstat-z")
+      ->required()
+      ->type_name("");
+  import->add_option("FILE", import_options.file, "the capture, - for standard input")
+      ->required()
+      ->type_name("");
   import->add_option("-o", import_options.output, "write the workload to a file")
-      ->type_name("FILE");
-  import->add_option("--release", import_options.release, "the release whose rules hold");
+      ->type_name("FILE")
+      ->check(file_name());
+  import->add_option("--release", import_options.release, "the release whose rules hold")
+      ->type_name("N");
   import->add_flag("--replay-history", import_options.replay_history,
-                   "make the past requests for real");
+                   "make the past requests of vmstat-m for real");
 
   if (argc < 2) {
     print_error(app.help());
@@ -193,10 +251,11 @@ int main(int argc, char** argv) {
   }
   try {
     app.parse(argc, argv);
+    if (run->parsed()) run_parser.check();
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return usage_error(app, error);
+    return usage_error(app, error, *run);
   }
   try {
     if (run->parsed()) return run_command(run_parser.ordered());

@@ -60,7 +60,7 @@ void complain(std::string_view text) { print_error("dtmalloc: " + std::string(te
 std::unique_ptr<Output> Output::open(const std::string& path,
                                      const std::vector<std::string>& inputs) {
   std::unique_ptr<Output> out(new Output);
-  if (path.empty()) {
+  if (to_standard_output(path)) {
     out->eager_ = ::isatty(STDOUT_FILENO) == 1;
     return out;
   }
@@ -73,7 +73,8 @@ std::unique_ptr<Output> Output::open(const std::string& path,
         input == "-" ? ::fstat(STDIN_FILENO, &other) == 0 : ::stat(input.c_str(), &other) == 0;
     if (exists && known && S_ISREG(status.st_mode) && other.st_dev == status.st_dev &&
         other.st_ino == status.st_ino) {
-      complain("cannot write " + path + ": it is the input " + input);
+      complain("cannot write " + path + ": it is the input " +
+               (input == "-" ? std::string("standard input") : input));
       return nullptr;
     }
   }

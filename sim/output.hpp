@@ -10,10 +10,13 @@
 
 namespace dtmalloc::sim {
 
+// Whether a path of -o names it.
+inline bool to_standard_output(std::string_view path) { return path.empty() || path == "-"; }
+
 class Output {
  public:
-  // Empty path: standard output. Null: cannot be opened, or is one of the inputs, and a message was
-  // printed.
+  // Empty path or "-": standard output. Null: cannot be opened, or is one of the inputs, and a
+  // message was printed.
   static std::unique_ptr<Output> open(const std::string& path,
                                       const std::vector<std::string>& inputs);
   ~Output();  // an uncommitted file is removed

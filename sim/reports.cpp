@@ -221,6 +221,9 @@ std::string sysctl(const Report& report, Kernel& kernel, bool) {
 
 // The file is opened before the run, so that a bad name costs nothing.
 std::optional<ReportError> open_stream(Report& report, ReportContext& context) {
+  if (report.value == "-")
+    return ReportError{"--report " + std::string(report.kind->name) +
+                       "=-: bytes do not go among the reports, expected a file"};
   if (std::find(context.taken.begin(), context.taken.end(), report.value) != context.taken.end())
     return ReportError{"cannot write " + report.value + ": the run uses it already", {}, kRefused};
   report.file = Output::open(report.value, context.taken);
@@ -242,23 +245,31 @@ std::string zone_stats_stream(const Report&, Kernel& kernel, bool) {
 constexpr bool kValue = true, kJson = true;
 
 constexpr std::array kReports{
-    ReportKind{"vmstat-m", "capture|RELEASE", !kValue, kJson, read_vmstat_m, vmstat_m},
-    ReportKind{"vmstat-z", "capture|RELEASE", !kValue, kJson, read_vmstat_z, vmstat_z},
-    ReportKind{"ddb-malloc", "i", !kValue, !kJson, read_ddb, ddb_malloc},
-    ReportKind{"ddb-uma", "i", !kValue, !kJson, read_ddb, ddb_uma},
-    ReportKind{"ddb-umacache", "", !kValue, !kJson, nullptr, ddb_umacache},
-    ReportKind{"ddb-multizone", "TYPE", kValue, !kJson, read_multizone, ddb_multizone},
-    ReportKind{"sysctl", "[-do] NAME", kValue, !kJson, read_sysctl, sysctl},
-    ReportKind{"malloc-stats-stream", "FILE", kValue, kJson, open_stream, malloc_stats_stream},
-    ReportKind{"zone-stats-stream", "FILE", kValue, kJson, open_stream, zone_stats_stream},
-    ReportKind{"leaks", "by-stack|TYPE", !kValue, kJson, read_leaks, leaks, LedgerNeed::blocks},
-    ReportKind{"peaks", "TYPE", !kValue, kJson, read_of_type, peaks, LedgerNeed::sums},
-    ReportKind{"waste", "TYPE", !kValue, kJson, read_of_type, waste, LedgerNeed::blocks},
-    ReportKind{"history", "BLOCK|ADDRESS", kValue, kJson, read_history, history,
+    ReportKind{"vmstat-m", "capture|RELEASE", "vmstat -m", !kValue, kJson, read_vmstat_m, vmstat_m},
+    ReportKind{"vmstat-z", "capture|RELEASE", "vmstat -z", !kValue, kJson, read_vmstat_z, vmstat_z},
+    ReportKind{"ddb-malloc", "i", "ddb(4): show malloc", !kValue, !kJson, read_ddb, ddb_malloc},
+    ReportKind{"ddb-uma", "i", "ddb(4): show uma", !kValue, !kJson, read_ddb, ddb_uma},
+    ReportKind{"ddb-umacache", "", "ddb(4): show umacache", !kValue, !kJson, nullptr, ddb_umacache},
+    ReportKind{"ddb-multizone", "TYPE", "ddb(4): show multizone_matches", kValue, !kJson,
+               read_multizone, ddb_multizone},
+    ReportKind{"sysctl", "[-do] NAME", "sysctl(8)", kValue, !kJson, read_sysctl, sysctl},
+    ReportKind{"malloc-stats-stream", "FILE", "the bytes of kern.malloc_stats", kValue, kJson,
+               open_stream, malloc_stats_stream},
+    ReportKind{"zone-stats-stream", "FILE", "the bytes of vm.zone_stats", kValue, kJson,
+               open_stream, zone_stats_stream},
+    ReportKind{"leaks", "by-stack|TYPE", "what lives, by type and call site", !kValue, kJson,
+               read_leaks, leaks, LedgerNeed::blocks},
+    ReportKind{"peaks", "TYPE", "the most that each type held at once", !kValue, kJson,
+               read_of_type, peaks, LedgerNeed::sums},
+    ReportKind{"waste", "TYPE", "what rounding costs", !kValue, kJson, read_of_type, waste,
                LedgerNeed::blocks},
-    ReportKind{"findings", "", !kValue, kJson, nullptr, findings, LedgerNeed::blocks},
-    ReportKind{"series", "INTERVAL", kValue, kJson, read_series, series, LedgerNeed::sums},
-    ReportKind{"types", "", !kValue, kJson, nullptr, types},
+    ReportKind{"history", "BLOCK|ADDRESS", "all owners of an address", kValue, kJson, read_history,
+               history, LedgerNeed::blocks},
+    ReportKind{"findings", "", "what was freed wrongly", !kValue, kJson, nullptr, findings,
+               LedgerNeed::blocks},
+    ReportKind{"series", "INTERVAL", "bytes of each type over time", kValue, kJson, read_series,
+               series, LedgerNeed::sums},
+    ReportKind{"types", "", "names of the types", !kValue, kJson, nullptr, types},
 };
 
 const ReportKind* find_kind(std::string_view name) {
@@ -269,10 +280,14 @@ const ReportKind* find_kind(std::string_view name) {
 
 std::optional<ReportError> unknown_report(const std::string& name) {
   std::vector<std::string> names;
-  for (const ReportKind& kind : kReports) names.emplace_back(kind.name);
+  std::string all;
+  for (const ReportKind& kind : kReports) {
+    names.emplace_back(kind.name);
+    all += " " + names.back();
+  }
   const std::vector<std::string> near = nearest_names(name, names);
   return ReportError{
-      "unknown report '" + name + "'" + (near.empty() ? ", expected " + report_names() : ""), near};
+      "unknown report '" + name + "'" + (near.empty() ? ", expected one of" + all : ""), near};
 }
 
 // The name and the value of an item of a list.
@@ -372,15 +387,18 @@ bool print_report(const Report& report, Kernel& kernel, std::string_view libxo, 
   return report.file->commit();
 }
 
-std::string report_names() {
-  std::string names;
+std::string report_help() {
+  std::string out;
   for (const ReportKind& kind : kReports) {
-    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+    std::string line = "  " + std::string(kind.name);
     if (!kind.value.empty())
-      names +=
+      line +=
           kind.needs_value ? "=" + std::string(kind.value) : "[=" + std::string(kind.value) + "]";
+    constexpr std::size_t kColumn = 30;
+    line.resize(std::max(line.size() + 2, kColumn), ' ');
+    out += line + std::string(kind.help) + "\n";
   }
-  return names;
+  return out;
 }
 
 }  // namespace dtmalloc::sim

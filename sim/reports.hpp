@@ -39,6 +39,7 @@ enum class LedgerNeed : std::uint8_t { none, sums, blocks };
 struct ReportKind {
   std::string_view name;
   std::string_view value;  // what may follow '=', as the help has it; empty: nothing
+  std::string_view help;
   bool needs_value;
   bool json;  // has a form for --json and --xml, or is none of their business
   // Judges report.value and keeps what it means; null: any value will do.
@@ -65,7 +66,7 @@ bool read_reports(const RunOptions& options, bool by_default, ReportContext cont
 // Prints a report to its file or, in the style of libxo if one is named, to `output`. False: a
 // message was printed.
 bool print_report(const Report& report, Kernel& kernel, std::string_view libxo, Output& output);
-// The names with their values, for the help.
-std::string report_names();
+// A line for each report, for the help.
+std::string report_help();
 
 }  // namespace dtmalloc::sim

@@ -34,14 +34,13 @@ class Run {
     kernel_.cpus().bind(0);
   }
 
-  int all(const std::vector<dtrace::ProgramSource>& sources) {
+  // Nothing: refused, and `refusal` is the exit status; a program's own statuses never are one.
+  std::optional<int> all(const std::vector<dtrace::ProgramSource>& sources, int& refusal) {
+    refusal = kRefused;
     if (!options_.libxo.empty() && options_.reports.empty() && !sources.empty()) {
       complain("--" + options_.libxo + " formats reports: expected --report vmstat-m with it");
-      return kUsage;
-    }
-    if (sources.empty() && !options_.tracing.empty() &&
-        !Tracing(kernel_, output_).set_options(options_)) {
-      return kRefused;
+      refusal = kUsage;
+      return std::nullopt;
     }
     workload::Runner runner(workload_, kernel_,
                             {.attention = &attention,
@@ -49,34 +48,35 @@ class Run {
                              .report = [this](const Diagnostic& d) { message(to_string(d)); }});
     if (auto booted = runner.boot(); !booted) {
       message(to_string(booted.error()));
-      return kRefused;
+      return std::nullopt;
     }
     // A sysctl may name a zone that the workload makes at boot.
     std::vector<Report> reports;
-    int status = kOk;
-    if (!options_.output.empty()) inputs_.push_back(options_.output);
-    if (!read_reports(options_, sources.empty(), {workload_, kernel_, inputs_}, reports, status)) {
-      return status;
-    }
+    if (!to_standard_output(options_.output)) inputs_.push_back(options_.output);
+    if (!read_reports(options_, sources.empty(), {workload_, kernel_, inputs_}, reports, refusal))
+      return std::nullopt;
     if (!sources.empty()) {
       tracing_.emplace(kernel_, output_);
-      if (!tracing_->start(options_, sources)) return kRefused;
+      if (!tracing_->start(options_, sources)) return std::nullopt;
     }
     const workload::Outcome outcome = runner.run();
     end_progress();
     if (outcome.error) {
       message(to_string(*outcome.error));
-      return kRefused;
+      return std::nullopt;
     }
     if (outcome.panic) {
       output_.flush();
       print_panic(*outcome.panic);
+      for (const workload::ThreadPlace& place : outcome.panic_places)
+        print_error("  at " + workload_.file + ":" + std::to_string(place.line) + ", " +
+                    place.execname + " (tid " + std::to_string(place.tid) + ")\n");
     }
     stop_tracing();
     if (kernel_.ledger() != nullptr) tell_findings(outcome.panic.has_value(), reports);
     for (Report& report : reports) {
       report.block = runner.block(report.value);
-      if (!print_report(report, kernel_, options_.libxo, output_)) return kRefused;
+      if (!print_report(report, kernel_, options_.libxo, output_)) return std::nullopt;
     }
     return exit_status(outcome);
   }
@@ -173,13 +173,11 @@ int run_command(const RunOptions& options) {
   const auto output = Output::open(options.output, inputs);
   if (output == nullptr) return kRefused;
   const InterruptGuard interrupts;
-  const int status = Run(options, *workload, *config, inputs, *output).all(sources);
-  if (status == kRefused || status == kUsage) {
-    if (options.output.empty()) output->flush();
-    return status;
-  }
+  int refusal = kRefused;
+  const auto status = Run(options, *workload, *config, inputs, *output).all(sources, refusal);
+  if (!status && !to_standard_output(options.output)) return refusal;
   if (!output->commit()) return kRefused;
-  return status;
+  return status.value_or(refusal);
 }
 
 int list_command(const ListOptions& options) {

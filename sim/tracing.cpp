@@ -25,13 +25,14 @@ bool read_programs(const RunOptions& options, std::vector<dtrace::ProgramSource>
       source.text = program.text;
     } else {
       source.kind = dtrace::ProgramSource::script;
-      source.name = program.text;
+      source.name = program.text == "-" ? "<stdin>" : program.text;
       auto text = workload::read_text(program.text);
       if (!text) {
         std::string reason = text.error().message;
-        const std::string prefix = "cannot read " + program.text + ": ";
+        const std::string name = program.text == "-" ? "standard input" : program.text;
+        const std::string prefix = "cannot read " + name + ": ";
         if (reason.starts_with(prefix)) reason = reason.substr(prefix.size());
-        print_error("dtrace: failed to open " + program.text + ": " + reason + "\n");
+        print_error("dtrace: failed to open " + name + ": " + reason + "\n");
         return false;
       }
       source.text = std::move(*text);

@@ -20,8 +20,6 @@ class Tracing {
  public:
   Tracing(Kernel& kernel, Output& output);
 
-  // -x and its like; false: a message was printed.
-  bool set_options(const RunOptions& options);
   // Options, compilation, enabling, BEGIN; false: a message was printed.
   bool start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources);
   // Tracing ended by exit(); the workload goes on.
@@ -33,6 +31,7 @@ class Tracing {
   dtrace::Session& session() { return session_; }
 
  private:
+  bool set_options(const RunOptions& options);  // -x and its like
   dtrace::Framework framework_;
   dtrace::Session session_;
   bool started_ = false;

@@ -60,6 +60,7 @@ void add_machine(Nodes& nodes, Kernel::Impl& k) {
   nodes.number("kern.smp.maxcpus", "most CPUs of a kernel", [] { return MAXCPU; });
   nodes.number("hw.ncpu", "CPUs", [&k] { return k.cpus->count(); });
   nodes.number("hw.physmem", "bytes of memory", [&k] { return k.vm->page_count * kPageSize; });
+  nodes.number("vm.ndomains", "NUMA domains", [&k] { return k.config.domains; });
   nodes.number("hw.pagesize", "bytes of a page", [] { return kPageSize; });
   nodes.number("vm.stats.vm.v_page_count", "pages", [&k] { return k.vm->page_count; });
   nodes.number("vm.stats.vm.v_free_count", "free pages", [&k] { return k.vm->free_pages(); });

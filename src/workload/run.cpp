@@ -3,6 +3,7 @@
 // Locking:      see runner.hpp
 // Differs:      a thread that needs a block nobody has set sleeps on the block's name
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 
@@ -348,7 +349,7 @@ void Runner::State::thread_body(Thread thread, const Op& op) {
   try {
     if (!ending) statements(thread, workload.bodies[op.body], 0);
   } catch (const KernelPanic& panic) {
-    if (!outcome.panic) outcome.panic = panic;
+    note_panic(thread, panic);
     ending = true;
   } catch (RunError& error) {
     if (!outcome.error) outcome.error = std::move(error.diagnostic);
@@ -358,6 +359,17 @@ void Runner::State::thread_body(Thread thread, const Op& op) {
   }
   --alive;
   if (ending || alive <= 1) end_all();
+}
+
+// The panic reaches every thread: the first is who caused it. A deadlock is of all whom it names.
+void Runner::State::note_panic(const Thread& thread, const KernelPanic& panic) {
+  const SimThread& self = *thread.self;
+  const std::string text = panic.what();
+  const bool deadlock = text.starts_with("deadlock: ");
+  const bool named = text.find("(tid " + std::to_string(self.tid) + "): ") != text.npos;
+  if (deadlock ? named : !outcome.panic)
+    outcome.panic_places.push_back({self.execname, self.tid, self.line});
+  if (!outcome.panic) outcome.panic = panic;
 }
 
 // Threads that wait for a block look again: it may never come.
@@ -569,7 +581,7 @@ Outcome Runner::run() {
   try {
     s.statements(s.main, s.workload.bodies.at(0), s.workload.boot_statements());
   } catch (const KernelPanic& panic) {
-    if (!s.outcome.panic) s.outcome.panic = panic;
+    s.note_panic(s.main, panic);
     s.ending = true;
   } catch (RunError& error) {
     if (!s.outcome.error) s.outcome.error = std::move(error.diagnostic);
@@ -588,6 +600,8 @@ Outcome Runner::run() {
     }
   }
   s.outcome.operations = s.operations;
+  std::sort(s.outcome.panic_places.begin(), s.outcome.panic_places.end(),
+            [](const ThreadPlace& a, const ThreadPlace& b) { return a.tid < b.tid; });
   return s.outcome;
 }
 

@@ -91,6 +91,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   void attend();  // unwinds when the run ends here
   void wait(Thread& thread, const Op& op);
   void end_all();
+  void note_panic(const Thread& thread, const KernelPanic& panic);
   void wake(NameStore& store);
   void set_site(Thread& thread, const Op& op);
   malloc_type* type_of(const Op& op, Index index);

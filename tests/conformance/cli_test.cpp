@@ -169,4 +169,27 @@ TEST_F(CommandLine, AReportTakesATypeByEitherName) {
   EXPECT_NE(typo.err.find("did you mean M_DEMO?"), std::string::npos);
 }
 
+// REQ: CLI-10
+TEST_F(CommandLine, AProgramsStatusIsNoRefusal) {
+  for (const int status : {1, 2, 7}) {
+    const std::string n = std::to_string(status);
+    const Ran ran =
+        run("printf 'a = malloc 9 M_TEMP M_WAITOK' >w.wl; dtmalloc run w.wl -q -n "
+            "'dtmalloc:::malloc {trace(\"seen\"); exit(" +
+            n + ");}' -o out" + n);
+    EXPECT_EQ(ran.status, status) << ran.err;
+    EXPECT_EQ(run("cat out" + n).out, "seen\n");
+  }
+}
+
+// REQ: CLI-11
+TEST_F(CommandLine, AnOptionThatDoesNothingIsRefused) {
+  for (const char* line : {"run - -q", "run - --json --xml", "run - -s -", "run - -o ''",
+                           "list --seed 1", "import vmstat-z - --replay-history"}) {
+    const Ran ran = run("printf '' | dtmalloc " + std::string(line));
+    EXPECT_EQ(ran.status, 2) << line;
+    EXPECT_EQ(ran.out, "") << line;
+  }
+}
+
 }  // namespace

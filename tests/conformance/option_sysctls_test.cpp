@@ -27,6 +27,7 @@ TEST(OptionSysctls, Values) {
       {"hw.ncpu", "2"},
       {"hw.physmem", "1073741824"},
       {"hw.pagesize", "4096"},
+      {"vm.ndomains", "1"},
       {"kern.smp.maxcpus", "1024"},
       {"vm.stats.vm.v_page_count", "262144"},
       {"vm.stats.vm.v_free_count", "262144"},

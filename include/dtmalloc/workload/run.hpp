@@ -22,6 +22,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace dtmalloc::workload {
 
@@ -35,9 +37,17 @@ struct RunHooks {
   std::function<void(const Diagnostic&)> report;
 };
 
+// Where a thread of the workload stood.
+struct ThreadPlace {
+  std::string execname;
+  int tid = 0;
+  std::uint32_t line = 0;  // of the statement
+};
+
 struct Outcome {
   std::optional<KernelPanic> panic;
-  std::optional<Diagnostic> error;  // the workload is wrong; found while running it
+  std::vector<ThreadPlace> panic_places;  // who panicked; of a deadlock all sleepers, by tid
+  std::optional<Diagnostic> error;        // the workload is wrong; found while running it
   std::uint64_t operations = 0;
   std::uint64_t failed_expects = 0;
   std::uint64_t leaked_types = 0;  // unloads that left something behind

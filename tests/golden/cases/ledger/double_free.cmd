@@ -1,5 +1,6 @@
 # status 3
 # The kernel's panic with zone and item; then, as ours, both sites.
+cd "$TMP"
 cat >"$TMP/w.wl" <<'W'
 kernel cpus=1 mem=1G invariants ledger
 type M_DF "df"
@@ -7,7 +8,7 @@ a = malloc 10 M_DF M_WAITOK @df_alloc
 free a @df_first
 free a @df_second;df_again
 W
-dtmalloc run "$TMP/w.wl" --report leaks,findings 2>"$TMP/err"
+dtmalloc run w.wl --report leaks,findings 2>"$TMP/err"
 status=$?
 sed 's/zone 0x[0-9a-f]*/zone ADDRESS/' "$TMP/err" >&2
 exit $status

@@ -1,4 +1,5 @@
 # status 3
+cd "$TMP"
 cat >"$TMP/w.wl" <<'W'
 kernel cpus=1 mem=1G
 type M_MOD "a module"
@@ -6,4 +7,4 @@ a = malloc 100 M_MOD M_WAITOK @mod_load
 unload M_MOD
 free a
 W
-dtmalloc run "$TMP/w.wl" --report leaks
+dtmalloc run w.wl --report leaks

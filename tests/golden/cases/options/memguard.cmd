@@ -1,5 +1,6 @@
 # status 3
 # REQ: OPT-40, OPT-45
+cd "$TMP"
 cat >"$TMP/w.wl" <<'W'
 kernel cpus=1 mem=1G memguard vm.memguard.desc="g g"
 type M_G "g g"
@@ -8,4 +9,4 @@ poke a+99 1
 free a
 poke a 1 @foo_intr+0x8
 W
-dtmalloc run "$TMP/w.wl"
+dtmalloc run w.wl

@@ -8,4 +8,5 @@ b = malloc 70000 M_DF M_WAITOK
 free a
 free a @foo_ioctl;foo_detach+0x2
 W
-dtmalloc run "$TMP/w.wl" --report vmstat-m,sysctl=vm.uma_kmem_total,sysctl=vm.uma.malloc_16.stats
+cd "$TMP"
+dtmalloc run w.wl --report vmstat-m,sysctl=vm.uma_kmem_total,sysctl=vm.uma.malloc_16.stats

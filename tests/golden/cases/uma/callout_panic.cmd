@@ -1,5 +1,6 @@
 # status 3
 # REQ: SMP-20. The page daemon runs while a thread ends, and finds the item that the thread wrote to.
+cd "$TMP"
 cat >"$TMP/w.wl" <<'E'
 kernel cpus=2 mem=512K invariants
 type M_F "f"
@@ -10,4 +11,4 @@ thread "t" cpu=1 { wait 1ms
 }
 b = malloc 360000 M_F M_WAITOK
 E
-dtmalloc run "$TMP/w.wl" --report vmstat-m
+dtmalloc run w.wl --report vmstat-m

@@ -1,2 +1,0 @@
-# status 1
-echo 'a = malloc 100 M_TEMP M_WAITOK' | dtmalloc run - -x bufsiz=4k
