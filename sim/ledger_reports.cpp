@@ -28,7 +28,8 @@ std::optional<std::uint64_t> address_of(const std::string& text) {
 }
 
 // A type is asked for by its symbol or by its short description.
-std::optional<ReportError> find_type(Report& report, const ReportContext& context) {
+std::optional<ReportError> find_type(Report& report, ReportContext& context,
+                                     const std::vector<std::string>& others = {}) {
   const std::string& asked = report.value;
   std::vector<std::string> known;
   for (const workload::TypeDecl& type : context.workload.types) {
@@ -47,11 +48,13 @@ std::optional<ReportError> find_type(Report& report, const ReportContext& contex
   for (std::size_t i = 0; i + 1 < known.size(); i += 2)
     if (known[i] == asked) {
       report.type = known[i + 1];
-      complain("the type " + asked + " is \"" + report.type + "\" in what the kernel prints");
+      if (context.told.insert(asked).second)
+        complain("the type " + asked + " is \"" + report.type + "\" in what the kernel prints");
       return std::nullopt;
     }
-  return ReportError{label(report) + ": no type has this symbol or this description",
-                     nearest_names(asked, known)};
+  known.insert(known.begin(), others.begin(), others.end());
+  return unknown_name(label(report) + ": no type has this symbol or this description", asked,
+                      known);
 }
 
 }  // namespace
@@ -66,7 +69,27 @@ std::optional<ReportError> read_leaks(Report& report, ReportContext& context) {
     report.format = kByStack;
     return std::nullopt;
   }
-  return read_of_type(report, context);
+  if (report.value.empty()) return std::nullopt;
+  return find_type(report, context, {"by-stack"});
+}
+
+// "x", "x[...]", "x[...,...]"
+std::string pattern_of(const workload::NameDecl& decl) {
+  return decl.text + (decl.arity == 0 ? "" : decl.arity == 1 ? "[...]" : "[...,...]");
+}
+
+// Whether what stands behind a name is "[1]" or "[1,-2]", or nothing.
+bool are_indexes(std::string_view text) {
+  if (text.empty()) return true;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  do {
+    std::int64_t index = 0;
+    const auto [rest, error] = std::from_chars(at + 1, end, index);
+    if (error != std::errc{} || rest == end) return false;
+    at = rest;
+  } while (*at == ',');
+  return *at == ']' && at + 1 == end;
 }
 
 std::optional<ReportError> read_history(Report& report, ReportContext& context) {
@@ -74,15 +97,25 @@ std::optional<ReportError> read_history(Report& report, ReportContext& context) 
   const std::string name = report.value.substr(0, report.value.find('['));
   const auto commas = std::count(report.value.begin(), report.value.end(), ',');
   const int arity = name.size() == report.value.size() ? 0 : 1 + static_cast<int>(commas);
-  std::vector<std::string> names;
+  std::vector<std::string> names, same;
   for (const workload::NameDecl& decl : context.workload.names) {
-    if (decl.text == name && decl.arity == arity) return std::nullopt;
-    names.push_back(decl.text + (decl.arity == 0 ? "" : decl.arity == 1 ? "[0]" : "[0,0]"));
+    if (decl.text == name && decl.arity == arity) {
+      if (are_indexes(std::string_view(report.value).substr(name.size()))) return std::nullopt;
+      return ReportError{label(report) + ": expected numbers for " + pattern_of(decl)};
+    }
+    names.push_back(decl.text);
+    if (decl.text == name) same.push_back(pattern_of(decl));
   }
-  return ReportError{label(report) +
-                         ": the workload has no block of this name, expected a name or "
-                         "an address such as 0xfffff80000001000",
-                     nearest_names(report.value, names)};
+  const std::string message = label(report) + ": the workload has no block of this name";
+  if (!same.empty()) return ReportError{message, same};
+  std::vector<std::string> near = nearest_names(name, names);
+  for (std::string& each : near)
+    for (const workload::NameDecl& decl : context.workload.names)
+      if (decl.text == each) {
+        each = pattern_of(decl);
+        break;
+      }
+  return ReportError{message + ", expected a name or an address such as 0xfffff80000001000", near};
 }
 
 std::optional<ReportError> read_series(Report& report, ReportContext& context) {
@@ -113,7 +146,8 @@ std::string waste(const Report& report, Kernel& kernel, bool json) {
 std::string history(const Report& report, Kernel& kernel, bool json) {
   const std::uint64_t address =
       address_of(report.value).value_or(kernel.addresses().to_simulated(report.block));
-  const report::AddressHistory history = report::take_history(kernel, report.value, address);
+  report::AddressHistory history = report::take_history(kernel, report.value, address);
+  history.unset = !address_of(report.value) && !report.block_set;
   return json ? report::print_history_json(history) : report::print_history(history);
 }
 

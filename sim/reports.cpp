@@ -14,6 +14,22 @@
 #include "ledger_reports.hpp"
 
 namespace dtmalloc::sim {
+
+ReportError unknown_name(std::string message, const std::string& asked,
+                         const std::vector<std::string>& known) {
+  std::vector<std::string> near = nearest_names(asked, known);
+  if (!near.empty() || known.empty()) return {std::move(message), std::move(near)};
+  constexpr std::size_t kShown = 12;
+  std::set<std::string_view> shown;
+  message += ", expected one of";
+  for (const std::string& each : known) {
+    if (!shown.insert(each).second) continue;
+    if (shown.size() > kShown) return {message + ", ..."};
+    message += (shown.size() == 1 ? " " : ", ") + each;
+  }
+  return {message};
+}
+
 namespace {
 
 using report::take_snapshot;
@@ -127,7 +143,7 @@ std::optional<ReportError> read_multizone(Report& report, ReportContext& context
     names.emplace_back(context.kernel.symbol(*type));
     names.emplace_back(type->ks_shortdesc);
   }
-  return ReportError{name + ": no such type", nearest_names(report.value, names)};
+  return unknown_name(name + ": no such type", report.value, names);
 }
 
 std::string ddb_multizone(const Report& report, Kernel& kernel, bool) {

@@ -7,6 +7,7 @@
 #include <dtmalloc/workload/workload.hpp>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,8 @@ namespace dtmalloc::sim {
 struct ReportContext {
   const workload::Workload& workload;
   Kernel& kernel;
-  std::vector<std::string> taken;  // files that are read or written already
+  std::vector<std::string> taken;   // files that are read or written already
+  std::set<std::string> told = {};  // notes that were printed
 };
 
 struct ReportError {
@@ -28,6 +30,10 @@ struct ReportError {
   std::vector<std::string> near = {};
   int status = kUsage;
 };
+
+// A name that is none of those known: with those near it or, when there is none, the first few.
+ReportError unknown_name(std::string message, const std::string& asked,
+                         const std::vector<std::string>& known);
 
 struct Report;
 
@@ -54,6 +60,7 @@ struct Report {
   int format = 0;                          // of a table with several formats
   std::string type = {};                   // short description; empty: all types
   const void* block = nullptr;             // of a name in the workload, found when it has run
+  bool block_set = false;                  // the run has set that name
   std::shared_ptr<Output> file = nullptr;  // where it goes, if not to the results
 };
 

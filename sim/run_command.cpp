@@ -76,6 +76,7 @@ class Run {
     if (kernel_.ledger() != nullptr) tell_findings(outcome.panic.has_value(), reports);
     for (Report& report : reports) {
       report.block = runner.block(report.value);
+      report.block_set = runner.is_set(report.value);
       if (!print_report(report, kernel_, options_.libxo, output_)) return std::nullopt;
     }
     return exit_status(outcome);

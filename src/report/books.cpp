@@ -8,6 +8,8 @@
 #include <map>
 #include <tuple>
 
+#include "report/table.hpp"
+
 namespace dtmalloc::report {
 namespace {
 
@@ -79,7 +81,7 @@ AddressHistory take_history(Kernel& kernel, std::string name, std::uint64_t addr
 
 std::string print_type_names(const Kernel& kernel) {
   std::string out;
-  for (const malloc_type* type : kernel.types()) out += std::string(type->ks_shortdesc) + '\n';
+  for (const malloc_type* type : kernel.types()) out += visible(type->ks_shortdesc) + '\n';
   return out;
 }
 

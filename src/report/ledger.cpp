@@ -37,13 +37,16 @@ std::string of_type(std::string_view type) {
   return type.empty() ? std::string() : " of " + std::string(type);
 }
 
-// What the bounds of the ledger kept out.
+// What the bounds of the ledger kept out; `consequence`: for the report in hand.
+std::string blocks_note(const Books& books, std::string_view consequence) {
+  if (books.dropped.blocks == 0) return {};
+  return fmt::format("note: {} blocks beyond the ledger's {} have no record: {}\n",
+                     books.dropped.blocks, books.bounds.blocks, consequence);
+}
+
 std::string notes(const Books& books) {
   const LedgerDropped& lost = books.dropped;
-  std::string out;
-  if (lost.blocks != 0)
-    out += fmt::format("note: {} blocks beyond the ledger's {} have no record: counted, no site\n",
-                       lost.blocks, books.bounds.blocks);
+  std::string out = blocks_note(books, "counted, no site");
   if (lost.stacks != 0)
     out +=
         fmt::format("note: the table of {} call stacks was full: {} events are under \"other\"\n",
@@ -187,8 +190,10 @@ std::string print_waste(const Books& books, std::string_view type) {
   for (const LedgerType& each : books.types)
     if (asked(each.name, type) && used(each)) row(each);
   if (table.empty()) return "no allocations" + of_type(type) + '\n';
-  std::string out;
-  if (!type.empty()) return table.text() + mismatch_text(books, type);
+  const std::string end =
+      mismatch_text(books, type) +
+      blocks_note(books, "Request, and what classes have in use, leave them out");
+  if (!type.empty()) return table.text() + end;
   row(books.total);
   Table sizes({"-Class", "In use", "Bytes", "Request", "Requests", "Requested", "Given", "Waste",
                "Percent"});
@@ -198,7 +203,7 @@ std::string print_waste(const Books& books, std::string_view type) {
                number(size.all_requested), number(size.all_bytes),
                number(size.all_bytes - size.all_requested),
                percent(size.all_bytes - size.all_requested, size.all_bytes)});
-  return table.text() + '\n' + sizes.text() + mismatch_text(books, type);
+  return table.text() + '\n' + sizes.text() + end;
 }
 
 std::string print_findings(const Books& books) {
@@ -208,6 +213,7 @@ std::string print_findings(const Books& books) {
   if (books.dropped.findings != 0)
     out += fmt::format("note: {} findings beyond the ledger's {} are not shown\n",
                        books.dropped.findings, books.bounds.findings);
+  out += blocks_note(books, "what happened to them is not looked at");
   return out;
 }
 
@@ -233,6 +239,7 @@ std::string print_history(const AddressHistory& history) {
   const std::string label = history.name == hex(history.address)
                                 ? history.name
                                 : history.name + ", " + hex(history.address);
+  if (history.unset) return "history of " + history.name + ": the run never set it\n";
   if (history.address == 0) return "history of " + history.name + ": it is null\n";
   Table table(
       {"Event", "Time(ns)", "CPU", "-Thread", "-What", "-Type", "Request", "Bytes", "-Call site"});

@@ -208,6 +208,7 @@ std::string print_waste_json(const Books& books, std::string_view type) {
                                .add("classes", sizes)
                                .add("total", type_row(books.total))
                                .add("freed-under-another-type", list(books.mismatches, mismatch))
+                               .add("dropped", dropped(books.dropped))
                                .text());
 }
 
@@ -215,6 +216,7 @@ std::string print_findings_json(const Books& books) {
   return document("findings", Object()
                                   .add("list", list(books.findings, finding_text))
                                   .number("not-shown", books.dropped.findings)
+                                  .number("without-record", books.dropped.blocks)
                                   .text());
 }
 
@@ -235,6 +237,7 @@ std::string print_series_json(const Books& books) {
 std::string print_history_json(const AddressHistory& history) {
   Object out;
   out.string("name", history.name).string("address", hex(history.address));
+  if (history.unset) out.add("unset", "true");
   out.add("past", list(history.past, [](const PastOwner& owner) {
             return Object()
                 .add("block", block(owner.block))

@@ -4,10 +4,25 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace dtmalloc::report {
+
+// Bytes that would break a line or a column, as a workload writes them.
+inline std::string visible(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f)
+      out += c;
+    else
+      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return out;
+}
 
 class Table {
  public:
@@ -19,7 +34,10 @@ class Table {
     }
     rows_.push_back(std::move(headings));
   }
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void row(std::vector<std::string> cells) {
+    for (std::string& cell : cells) cell = visible(cell);
+    rows_.push_back(std::move(cells));
+  }
   bool empty() const { return rows_.size() == 1; }
   std::string text() const {
     std::vector<std::size_t> widths(left_.size());

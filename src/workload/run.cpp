@@ -526,6 +526,13 @@ Runner::~Runner() = default;
 std::uint64_t Runner::operations() const { return state_->operations; }
 
 void* Runner::block(std::string_view name) const {
+  const Slot* slot = state_->slot(name);
+  return slot == nullptr ? nullptr : slot->addr;
+}
+
+bool Runner::is_set(std::string_view name) const { return state_->slot(name) != nullptr; }
+
+const Slot* Runner::State::slot(std::string_view name) const {
   const std::size_t bracket = name.find('[');
   std::int64_t indexes[2] = {};
   int arity = 0;
@@ -541,16 +548,16 @@ void* Runner::block(std::string_view name) const {
     }
     if (at != end || name.back() != ']') return nullptr;
   }
-  for (std::size_t i = 0; i < state_->names.size(); ++i) {
-    const NameDecl& decl = state_->workload.names[i];
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const NameDecl& decl = workload.names[i];
     if (decl.arity != arity || decl.text != name.substr(0, bracket)) continue;
-    NameStore& store = state_->names[i];
-    if (arity == 0) return store.scalar.addr;
+    const NameStore& store = names[i];
+    if (arity == 0) return store.scalar.set ? &store.scalar : nullptr;
     const std::int64_t first = indexes[0];
     if (arity == 1 && first >= 0 && static_cast<std::uint64_t>(first) < store.dense.size())
-      return store.dense[static_cast<std::size_t>(first)].addr;
+      return &store.dense[static_cast<std::size_t>(first)];
     const auto found = store.sparse.find({first, indexes[1]});
-    return found == store.sparse.end() ? nullptr : found->second.addr;
+    return found == store.sparse.end() ? nullptr : &found->second;
   }
   return nullptr;
 }

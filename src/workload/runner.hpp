@@ -99,6 +99,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   Slot* find(Thread& thread, const Op& op, const BlockRef& ref);
   Slot& get(Thread& thread, const Op& op, const BlockRef& ref);  // waits until it is set
   void put(Thread& thread, const Op& op, const BlockRef& ref, void* addr, Index type);
+  const Slot* slot(std::string_view name) const;  // "x[3,4]"; null: not set
   std::string name_of(Thread& thread, const Op& op, const BlockRef& ref);
 
   // --- evaluate.cpp

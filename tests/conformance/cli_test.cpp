@@ -192,4 +192,37 @@ TEST_F(CommandLine, AnOptionThatDoesNothingIsRefused) {
   }
 }
 
+// REQ: LEDGER-22
+TEST_F(CommandLine, ReportsSayWhatTheBoundsLeftOut) {
+  const std::string full =
+      "printf 'kernel ledger_blocks=1\nrepeat 3 as i { x[i] = malloc 9 M_TEMP M_WAITOK }\n' >w.wl\n"
+      "dtmalloc run w.wl --report ";
+  for (const char* report : {"leaks", "leaks=by-stack", "waste", "waste=temp", "findings"}) {
+    const Ran ran = run(full + report);
+    EXPECT_NE(ran.out.find("note: 2 blocks beyond the ledger's 1 have no record"), ran.out.npos)
+        << report << "\n"
+        << ran.out;
+  }
+}
+
+// REQ: LEDGER-23
+TEST_F(CommandLine, ANameThatNoReportKnowsIsRefused) {
+  const std::string demo =
+      "printf 'repeat 3 as i { x[i] = malloc 9 M_TEMP M_WAITOK }\n' >w.wl\ndtmalloc run w.wl "
+      "--report ";
+  const std::pair<const char*, const char*> rows[] = {
+      {"history=x", "did you mean x[...]?"},
+      {"'history=x[i]'", "expected numbers for x[...]"},
+      {"'history=y[0]'", "did you mean x[...]?"},
+      {"peaks=hello", "expected one of M_CACHE, cache"},
+      {"leaks=by-stak", "did you mean by-stack?"},
+  };
+  for (const auto& [report, message] : rows) {
+    const Ran ran = run(demo + report);
+    EXPECT_EQ(ran.status, 2) << report;
+    EXPECT_NE(ran.err.find(message), ran.err.npos) << report << "\n" << ran.err;
+  }
+  EXPECT_EQ(run(demo + "'history=x[7]'").out, "history of x[7]: the run never set it\n");
+}
+
 }  // namespace

@@ -71,6 +71,7 @@ struct AddressHistory {
   std::optional<LedgerBlock> around;  // in which the address lies
   std::vector<Finding> findings;
   bool forgotten = false;  // the ledger's bounds shut something out
+  bool unset = false;      // a name that the run never set
 };
 AddressHistory take_history(Kernel& kernel, std::string name, std::uint64_t address);
 std::string print_history(const AddressHistory& history);

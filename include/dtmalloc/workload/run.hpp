@@ -70,6 +70,8 @@ class Runner {
   std::uint64_t operations() const;
   // The block that a name holds, "a", "x[3]" or "x[3,4]"; null when unset.
   void* block(std::string_view name) const;
+  // Whether the run has set it, null or not.
+  bool is_set(std::string_view name) const;
 
   struct State;
 

@@ -135,7 +135,9 @@ TEST(LedgerReport, WhatTheBoundsShutOutIsSaid) {
             "note: 3 blocks beyond the ledger's 10 have no record: counted, no site\n"
             "note: the table of 20 call stacks was full: 4 events are under \"other\"\n");
   EXPECT_EQ(print_findings(full),
-            "no findings\nnote: 5 findings beyond the ledger's 0 are not shown\n");
+            "no findings\nnote: 5 findings beyond the ledger's 0 are not shown\n"
+            "note: 3 blocks beyond the ledger's 10 have no record: what happened to them is not "
+            "looked at\n");
 }
 
 TEST(LedgerReport, SeriesIsCsv) {
