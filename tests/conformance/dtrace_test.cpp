@@ -633,6 +633,40 @@ TEST_F(DtraceTest, FlowIndentOfOtherProbes) {
             "\n");
 }
 
+// REQ: DTRACE-90
+TEST_F(DtraceTest, TextOfKernelStructuresShowsSimulatedAddresses) {
+  // The address of the name as bytes: simulated ones begin with 0xffffffff8.
+  const auto shown = [this](const char* program) {
+    return run(program, [this] { pair(16, type); });
+  };
+  EXPECT_EQ(shown("dtmalloc::a_type:malloc {this->s = (char *)args[0] + 20; "
+                  "printf(\"%S\", stringof(this->s));}")
+                .substr(0, 16),
+            "\\377\\377\\377\\377");
+  EXPECT_EQ(shown("dtmalloc::a_type:malloc {this->s = (char *)args[0] + 20; "
+                  "printf(\"%S\", substr(this->s, 0, 4));}"),
+            "\\377\\377\\377\\377\n");
+  EXPECT_EQ(shown("dtmalloc::a_type:malloc {this->s = (char *)args[0] + 20; printf(\"%d\", "
+                  "strlen(this->s) >= 4 && index(this->s, \"\\xff\\xff\\xff\\xff\") == 0);}"),
+            "1\n");
+}
+
+// REQ: DTRACE-91
+TEST_F(DtraceTest, VariablesOfHugeStringsDoNotOverlap) {
+  open();
+  ASSERT_TRUE(session->set_option("quiet"));
+  ASSERT_TRUE(session->set_option("strsize=4294967295"));
+  EXPECT_EQ(start("BEGIN {a = \"abc\"; b = \"de\"; this->y = \"f\"; "
+                  "printf(\"%d %d %d\", strlen(a), strlen(b), strlen(this->y));}"),
+            "");
+  session->stop();
+  EXPECT_EQ(out, "3 2 1\n");
+  open();
+  ASSERT_TRUE(session->set_option("strsize=4294967295"));
+  EXPECT_EQ(start("BEGIN {a = b = c = d = e = f = g = h = i = 1;}"),
+            "could not enable tracing: Cannot allocate memory");
+}
+
 // REQ: DTMALLOC-18
 TEST_F(DtraceTest, TypesThatShareTheirProbesAreNamedAtTheEnd) {
   kernel->define_type("M_C", "a_type");  // registered last: the probes are its

@@ -117,16 +117,10 @@ bool copy_string(DifState& state, std::uint64_t address, std::byte* to, std::uin
       state.fault_address = address + done;
       return false;
     }
-    const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(readable, size - done));
-    const void* end = std::memchr(host, 0, most);
-    const std::uint32_t count =
-        end == nullptr ? most
-                       : static_cast<std::uint32_t>(static_cast<const std::byte*>(end) -
-                                                    static_cast<const std::byte*>(host)) +
-                             1;
-    std::memcpy(to + done, host, count);
-    done += count;
-    if (end != nullptr) break;
+    const std::size_t most = std::min<std::size_t>(readable, size - done);
+    const std::size_t count = copy_text(state, address + done, host, to + done, most);
+    done += static_cast<std::uint32_t>(count);
+    if (to[done - 1] == std::byte{0}) break;
   }
   *length = done;
   return true;

@@ -105,8 +105,8 @@ inline constexpr unsigned kDifTupleRegisters = 8;  // arguments of a subroutine
 inline constexpr std::uint64_t kScratchBase = 0xffffffe000000000;
 inline constexpr std::uint64_t kStringTableBase = 0xffffffe100000000;
 inline constexpr std::uint64_t kVariableBase = 0xffffffe200000000;
-inline constexpr std::uint64_t kLocalBase = 0xffffffe280000000;
-inline constexpr std::uint64_t kConsumerEnd = 0xffffffe300000000;
+inline constexpr std::uint64_t kLocalBase = 0xffffffea00000000;
+inline constexpr std::uint64_t kConsumerEnd = 0xfffffff200000000;
 
 // How a value is kept and recorded.
 struct ValueDesc {
@@ -236,6 +236,9 @@ std::uint64_t text_to_scratch(DifState& state, std::string_view text);
 // whatever type D reads it with, so that no value differs from run to run.
 void copy_readable(const DifState& state, std::uint64_t address, const void* host, std::byte* to,
                    std::size_t size);
+// As copy_readable(), up to and with the NUL that D sees: the bytes copied.
+std::size_t copy_text(const DifState& state, std::uint64_t address, const void* host, std::byte* to,
+                      std::size_t size);
 
 std::string disassemble(const DifObject& object);  // as dtrace -S prints it
 

@@ -79,6 +79,16 @@ std::uint64_t shown_word(const AddressMap& addresses, std::uint64_t word) {
   return simulated == AddressMap::kNoAddress ? word : simulated;
 }
 
+// Bytes from `at` to the end of its aligned word.
+std::size_t to_next_word(const std::byte* at) {
+  return 8 - reinterpret_cast<std::uintptr_t>(at) % 8;
+}
+
+std::size_t within_text(const void* text, const void* end) {
+  return static_cast<std::size_t>(static_cast<const std::byte*>(end) -
+                                  static_cast<const std::byte*>(text));
+}
+
 template <typename T>
 bool load(DifState& state, std::uint64_t address, std::uint64_t* value) {
   const std::byte* bytes = bytes_at(state, address, sizeof(T));
@@ -196,6 +206,24 @@ void copy_readable(const DifState& state, std::uint64_t address, const void* hos
   }
 }
 
+std::size_t copy_text(const DifState& state, std::uint64_t address, const void* host, std::byte* to,
+                      std::size_t size) {
+  if (!is_kernel(address) || state.addresses == nullptr) {
+    const void* end = std::memchr(host, 0, size);
+    if (end != nullptr) size = within_text(host, end) + 1;
+    std::memmove(to, host, size);
+    return size;
+  }
+  const auto* from = static_cast<const std::byte*>(host);
+  for (std::size_t done = 0; done < size;) {
+    const std::size_t count = std::min(to_next_word(from + done), size - done);
+    copy_readable(state, address + done, from + done, to + done, count);
+    if (const void* end = std::memchr(to + done, 0, count)) return within_text(to, end) + 1;
+    done += count;
+  }
+  return size;
+}
+
 const std::byte* bytes_at(DifState& state, std::uint64_t address, std::size_t size) {
   const void* host = nullptr;
   if (readable_from(state, address, &host) < size) {
@@ -211,13 +239,36 @@ bool string_at(DifState& state, std::uint64_t address, std::string_view* text) {
     return true;
   }
   const void* host = nullptr;
-  const std::size_t readable = readable_from(state, address, &host);
-  const std::size_t limit = std::min<std::size_t>(readable, state.strsize);
-  const auto* bytes = static_cast<const char*>(host);
-  const void* end = limit == 0 ? nullptr : std::memchr(bytes, 0, limit);
-  if (end == nullptr && limit < state.strsize) return set_fault(state, Fault::badaddr, address);
-  *text = {bytes, end == nullptr ? limit
-                                 : static_cast<std::size_t>(static_cast<const char*>(end) - bytes)};
+  const std::size_t limit =
+      std::min<std::size_t>(readable_from(state, address, &host), state.strsize);
+  const auto* from = static_cast<const std::byte*>(host);
+  const bool kernel = is_kernel(address) && state.addresses != nullptr;
+  bool as_it_is = true;
+  std::size_t length = limit;
+  for (std::size_t done = 0; done < limit;) {
+    std::byte word[8];
+    const std::byte* shown = from + done;
+    std::size_t count = limit - done;
+    if (kernel) {
+      count = std::min(to_next_word(shown), count);
+      copy_readable(state, address + done, shown, word, count);
+      as_it_is = as_it_is && std::memcmp(word, shown, count) == 0;
+      shown = word;
+    }
+    if (const void* end = std::memchr(shown, 0, count)) {
+      length = done + within_text(shown, end);
+      break;
+    }
+    done += count;
+  }
+  if (length == limit && limit < state.strsize) return set_fault(state, Fault::badaddr, address);
+  if (!as_it_is) {
+    std::byte* copy = nullptr;
+    if (take_scratch(state, length, &copy) == 0) return false;
+    copy_text(state, address, from, copy, length);
+    from = copy;
+  }
+  *text = {reinterpret_cast<const char*>(from), length};
   return true;
 }
 
