@@ -219,7 +219,12 @@ std::size_t Consumer::add_ecbs(const RetainedProgram& retained, ProbeId after) {
   std::sort(touched.begin(), touched.end(),
             [](const Probe* a, const Probe* b) { return a->id < b->id; });
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-  framework_.publish_added(touched);
+  if (activity() != Activity::inactive) {
+    framework_.publish_added(touched);
+    return pairs;
+  }
+  // Nothing fires before go(): a chain that grows with every program is published there, once.
+  for (Probe* probe : framework_.publish_new(touched)) unpublished_.insert(probe->id);
   return pairs;
 }
 
@@ -355,9 +360,19 @@ int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   if (!has_hidden_error_ && !attach_hidden_error()) return ENXIO;
   globals_.assign(space.globals, 0);
   local_count_ = space.locals;
+  // What has no place among the addresses of variables has none in memory.
+  if (space.globals > (kLocalBase - kVariableBase) / config.strsize ||
+      local_count_ > (kConsumerEnd - kLocalBase) / config.strsize) {
+    return ENOMEM;
+  }
   if (!global_bytes_.reserve(std::size_t{space.globals} * config.strsize)) return ENOMEM;
   strings_ = space.strings;
   if (const int error = reserve_all(); error != 0) return error;
+  std::vector<Probe*> grown;
+  for (const ProbeId id : std::exchange(unpublished_, {})) {
+    if (Probe* probe = framework_.probe(id); probe != nullptr) grown.push_back(probe);
+  }
+  framework_.publish_added(grown);
   activity_.store(Activity::warmup, std::memory_order_release);
   Cpu& cpu = framework_.cpus.cpu(0);
   const std::uint64_t arguments[6] = {cookie_, 0, 0, 0, 0, 0};
@@ -385,6 +400,7 @@ void Consumer::stop(SimThread* thread) {
 void Consumer::close() {
   const std::lock_guard lock(framework_.mutex);
   programs_.clear();
+  unpublished_.clear();
   std::vector<ProbeId> ids;
   for (const auto& ecb : ecbs_) ids.push_back(ecb->probe->id);
   std::sort(ids.begin(), ids.end());

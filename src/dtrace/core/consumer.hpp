@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "dtrace/core/aggregate.hpp"
@@ -195,6 +196,7 @@ class Consumer {
   std::atomic<Activity> activity_{Activity::inactive};
   std::vector<std::unique_ptr<Ecb>> ecbs_;
   std::vector<RetainedProgram> programs_;
+  std::set<ProbeId> unpublished_;  // whose chains lack entries until go()
   bool has_aggregations_ = false;
   std::uint32_t hints_ = 0;
   bool has_hidden_error_ = false;

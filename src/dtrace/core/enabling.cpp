@@ -46,6 +46,17 @@ void Framework::Impl::publish_added(const std::vector<Probe*>& touched) {
   for (const Chain* chain : old) Chain::destroy(chain);
 }
 
+std::vector<Probe*> Framework::Impl::publish_new(const std::vector<Probe*>& touched) {
+  std::vector<Probe*> bare;
+  std::vector<Probe*> chained;
+  for (Probe* probe : touched) {
+    const auto& slot = tables.back()->slots[probe->id];
+    (slot.load(std::memory_order_relaxed) == nullptr ? bare : chained).push_back(probe);
+  }
+  publish_added(bare);
+  return chained;
+}
+
 void Framework::Impl::remove(const std::vector<ProbeId>& ids,
                              const std::function<bool(const ChainEntry&)>& is_gone) {
   std::vector<const Chain*> old;

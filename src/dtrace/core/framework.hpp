@@ -145,6 +145,8 @@ struct Framework::Impl {
   // --- enabling.cpp; with `mutex` held
   // Entries were added to these probes: publishes their chains, then tells the providers.
   void publish_added(const std::vector<Probe*>& touched);
+  // Ditto, but only where there is no chain yet; the others: what is not yet published.
+  std::vector<Probe*> publish_new(const std::vector<Probe*>& touched);
   // Removes every entry that `is_gone` names from these probes. Afterwards no CPU is inside them.
   void remove(const std::vector<ProbeId>& ids,
               const std::function<bool(const ChainEntry&)>& is_gone);
