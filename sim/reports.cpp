@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <dtmalloc/report/memory.hpp>
 #include <dtmalloc/report/report.hpp>
 #include <set>
 
@@ -155,6 +156,13 @@ std::string ddb_multizone(const Report& report, Kernel& kernel, bool) {
   return report::print_ddb_multizone(take_snapshot(kernel), *type);
 }
 
+// --- memory
+
+std::string memory(const Report&, Kernel& kernel, bool json) {
+  const report::MemoryUse use = report::take_memory(kernel);
+  return json ? report::print_memory_json(use) : report::print_memory(use);
+}
+
 // --- sysctl
 
 // "-o NAME": the options of sysctl(8), then a name.
@@ -269,6 +277,8 @@ constexpr std::array kReports{
     ReportKind{"ddb-multizone", "TYPE", "ddb(4): show multizone_matches", kValue, !kJson,
                read_multizone, ddb_multizone},
     ReportKind{"sysctl", "[-do] NAME", "sysctl(8)", kValue, !kJson, read_sysctl, sysctl},
+    ReportKind{"memory", "", "where the memory is, down to the types", !kValue, kJson, nullptr,
+               memory},
     ReportKind{"malloc-stats-stream", "FILE", "the bytes of kern.malloc_stats", kValue, kJson,
                open_stream, malloc_stats_stream},
     ReportKind{"zone-stats-stream", "FILE", "the bytes of vm.zone_stats", kValue, kJson,
