@@ -67,12 +67,13 @@ std::optional<ReportError> read_format(Report& report, const ReportContext& cont
 // --- vmstat
 
 int vmstat_m_capture(std::string_view capture) {
+  if (capture == "m16") return 2;
   if (capture == "m3") return 1;
   return capture == "m1" || capture == "m2" ? 0 : kNoFormat;
 }
 
 std::optional<ReportError> read_vmstat_m(Report& report, ReportContext& context) {
-  return read_format(report, context, vmstat_m_capture, "m1, m2 or m3");
+  return read_format(report, context, vmstat_m_capture, "m1, m2, m3 or m16");
 }
 
 std::string vmstat_m(const Report& report, Kernel& kernel, bool json) {

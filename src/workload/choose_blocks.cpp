@@ -1,31 +1,40 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Which blocks explain a row of vmstat -m: count, memory and classes are given, sizes are not.
-// Invariants:   sum of counts = count; bytes in ((kib-1)*1024, kib*1024]
+// Invariants:   sum of counts = count; bytes in the range; a row costs at most kRowSteps a pass
 
 #include <algorithm>
 #include <bit>
 #include <dtmalloc/workload/import.hpp>
+#include <numeric>
 
 namespace dtmalloc::workload {
 namespace {
 
 using Count = std::uint64_t;
 constexpr Count kPage = 4096;
-constexpr int kSteps = 20000;           // of one search
-constexpr long kAllSteps = 20'000'000;  // of one row
+constexpr int kSteps = 2000;      // of one search
+constexpr long kRowSteps = 4000;  // of one pass over a row
 
 // Searches counts per class, largest class first, few large blocks first. The remaining total must
 // stay between what only the smallest and only the next class could give.
 class Search {
  public:
   Search(const std::vector<std::uint32_t>& classes, const std::vector<Count>& least, long& budget)
-      : classes_(classes), least_(least), counts_(classes.size(), 0), budget_(budget) {}
+      : classes_(classes),
+        least_(least),
+        counts_(classes.size(), 0),
+        step_of_(classes.size() + 1, 0),
+        budget_(budget) {
+    for (std::size_t i = 1; i < classes.size(); ++i)
+      step_of_[i + 1] = std::gcd(step_of_[i], Count{classes[i]} - classes[0]);
+  }
 
   // `count` blocks with lo <= bytes <= hi.
   bool find(Count count, Count lo, Count hi) {
-    steps_ = budget_ > kSteps ? kSteps : 0;
+    const int most = static_cast<int>(std::clamp<long>(budget_, 0, kSteps));
+    steps_ = most;
     const bool found = try_find(count, lo, hi);
-    budget_ -= kSteps - std::max(steps_, 0);
+    budget_ -= 1 + most - std::max(steps_, 0);
     return found;
   }
   const std::vector<Count>& counts() const { return counts_; }
@@ -50,6 +59,9 @@ class Search {
     if (end == 0 || --steps_ < 0) return false;
     const Count smallest = classes_[0], size = classes_[end - 1];
     if (left * smallest > hi || left * size < lo) return false;
+    // All these sizes differ by multiples of this.
+    const Count least = left * smallest, step = step_of_[end];
+    if (step != 0 && lo > least && (lo - least + step - 1) / step * step > hi - least) return false;
     if (end == 1) {
       counts_[0] = left;
       return true;
@@ -72,6 +84,7 @@ class Search {
   const std::vector<std::uint32_t>& classes_;
   const std::vector<Count>& least_;
   std::vector<Count> counts_;
+  std::vector<Count> step_of_;  // of the classes below an end
   int steps_ = 0;
   long& budget_;
 };
@@ -126,68 +139,71 @@ std::optional<BlockChoice> with_large(const Row& row, const std::vector<Count>& 
 }
 
 // Sets of classes without a live block, fewest first, the largest classes idle first: each as
-// least counts (1: alive).
+// least counts (1: alive). The first kMostSets of them.
 std::vector<std::vector<Count>> alive_sets(std::size_t classes, Count past) {
-  std::vector<std::uint32_t> masks;
-  constexpr std::size_t kMost = 14;
-  if (classes <= kMost) {
-    for (std::uint32_t mask = 0; mask < 1u << classes; ++mask) {
-      if (static_cast<Count>(std::popcount(mask)) <= past) masks.push_back(mask);
+  constexpr std::size_t kMostSets = 120, kMostClasses = 14;
+  std::vector<std::vector<Count>> sets(1, std::vector<Count>(classes, 1));
+  if (classes > kMostClasses) return sets;
+  for (std::size_t idle = 1; idle <= classes && idle <= past; ++idle) {
+    std::uint32_t mask = ((1u << idle) - 1) << (classes - idle);
+    while (sets.size() < kMostSets) {
+      std::vector<Count>& least = sets.emplace_back(classes, 1);
+      for (std::size_t i = 0; i < classes; ++i) least[i] = mask >> i & 1 ? 0 : 1;
+      if (mask == (1u << idle) - 1) break;
+      do --mask;
+      while (static_cast<std::size_t>(std::popcount(mask)) != idle);
     }
-    std::stable_sort(masks.begin(), masks.end(), [](std::uint32_t a, std::uint32_t b) {
-      return std::pair(std::popcount(a), ~a) < std::pair(std::popcount(b), ~b);
-    });
-  } else {
-    masks.push_back(0);
   }
-  std::vector<std::vector<Count>> sets;
-  for (const std::uint32_t idle : masks) {
-    std::vector<Count>& least = sets.emplace_back(classes, 1);
-    for (std::size_t i = 0; i < classes && i < 32; ++i) least[i] = idle >> i & 1 ? 0 : 1;
-  }
+  if (past >= classes) sets.emplace_back(classes, 0);
   return sets;
 }
 
 }  // namespace
 
-std::optional<BlockChoice> choose_blocks(Count count, Count kib,
+std::optional<BlockChoice> choose_blocks(Count count, MemoryRange memory,
                                          const std::vector<std::uint32_t>& classes, Count past,
                                          Count least_pages) {
   constexpr Count kMost = Count{1} << 40;
-  if (count > kMost || kib > kMost) return std::nullopt;
-  if (count == 0 || kib == 0) {
-    if (count != 0 || kib != 0) return std::nullopt;
+  if (count > kMost || memory.hi > kMost * 1024) return std::nullopt;
+  if (count == 0 || memory.hi == 0) {
+    if (count != 0 || memory.hi != 0) return std::nullopt;
     BlockChoice none;
     none.per_class.assign(classes.size(), 0);
     none.all_classes_seen = classes.size() <= past;
     return none;
   }
-  const Count lo = (kib - 1) * 1024 + 1, hi = kib * 1024;
-  long budget = kAllSteps;
-  const Row row{count, lo, hi, classes, least_pages};
+  // No block is smaller than these.
+  const Count smallest = classes.empty() ? kPage : std::min<Count>(classes.front(), kPage);
+  if (count * smallest > memory.hi) return std::nullopt;
+  Count step = kPage;
+  for (const std::uint32_t size : classes) step = std::gcd(step, Count{size});
+  if ((memory.lo + step - 1) / step * step > memory.hi) return std::nullopt;
+  const Row row{count, memory.lo, memory.hi, classes, least_pages};
   const auto sets = alive_sets(classes.size(), past);
+  long budget = kRowSteps;
   for (const auto& least : sets) {
+    if (budget <= 0) break;
     if (auto found = without_large(row, least, budget)) return found;
   }
   constexpr Count kMostLarge = 100000;
   std::optional<BlockChoice> best;
-  budget = kAllSteps;
+  budget = kRowSteps;
   for (const auto& least : sets) {
     const Count most = best ? best->pages.size() - 1 : kMostLarge;
-    if (most == 0) break;
+    if (most == 0 || budget <= 0) break;
     if (auto found = with_large(row, least, most, budget)) best = std::move(found);
   }
   if (best) return best;
   // The classes cannot all have been used by so few requests; the rest may still be right.
   const std::vector<Count> none(classes.size(), 0);
-  budget = kAllSteps;
+  budget = kRowSteps;
   best = without_large(row, none, budget);
   if (!best) best = with_large(row, none, kMostLarge, budget);
   if (best) {
-    best->all_classes_seen = false;
+    best->all_classes_seen = classes.size() <= past;
     return best;
   }
-  if (least_pages > 1) return choose_blocks(count, kib, classes, past, 1);
+  if (least_pages > 1) return choose_blocks(count, memory, classes, past, 1);
   return std::nullopt;
 }
 

@@ -25,6 +25,8 @@ const char* format_name(VmstatFormat format) {
       return "m2";
     case VmstatFormat::m3:
       return "m3";
+    case VmstatFormat::m16:
+      return "m16";
   }
   return "m3";
 }
@@ -62,17 +64,15 @@ class Importer {
       d.expected = "rows such as `temp 12 2K 36 16,32,64` or `temp 12 2K - 36 16,32,64`";
       return d;
     }
-    std::uint64_t bytes = 0;
-    for (const VmstatRow& row : table_.rows) bytes += row.memuse_kib * 1024;
-    const std::uint64_t mem = std::max<std::uint64_t>(
-        std::uint64_t{1} << 30, std::bit_ceil(std::min(bytes, kMostBytes) * 2));
+    for (const VmstatRow& row : table_.rows) import_row(row);
+    const std::uint64_t mem =
+        std::max<std::uint64_t>(std::uint64_t{1} << 30, std::bit_ceil(made_ * 2));
     head_ = fmt::format(
         "# {} of vmstat -m, format {}: live blocks are allocated, what is over is {}.\n"
         "kernel release={} cpus=1 mem={} seed=1 capture={}\n",
         counted(table_.rows.size(), "row"), format_name(format_),
         options_.replay_history ? "replayed" : "history", release_, print_size(mem),
         format_name(format_));
-    for (const VmstatRow& row : table_.rows) import_row(row);
     tell();
     ImportResult result;
     result.text = head_ + boot_ + body_;
@@ -88,6 +88,7 @@ class Importer {
   }
 
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+  static constexpr std::uint64_t kMostCalls = std::uint64_t{1} << 28;  // of a row
 
   void note(const VmstatRow& row, const std::string& text) {
     table_.notes.push_back(fmt::format("{}:{}: {}", file_, row.line, text));
@@ -136,8 +137,9 @@ class Importer {
       take_classes();
       return;
     }
-    release_ = table_.bytes ? 16 : old ? 8 : format_ == VmstatFormat::m3 || has_384 ? 14 : 12;
-    if (has_384 && format_ != VmstatFormat::m3) {
+    const bool modern = format_ == VmstatFormat::m3 || format_ == VmstatFormat::m16;
+    release_ = table_.bytes ? 16 : old ? 8 : modern || has_384 ? 14 : 12;
+    if (has_384 && !modern) {
       table_.notes.push_back(file_ + ": class 384 is in the table: release 14's rules are taken");
     }
     take_classes();
@@ -212,6 +214,15 @@ class Importer {
     });
   }
 
+  static MemoryRange memory(const VmstatRow& row) {
+    return row.memuse_bytes ? MemoryRange::exactly(*row.memuse_bytes)
+                            : MemoryRange::of_kib(row.memuse_kib);
+  }
+  static std::string memory_text(const VmstatRow& row) {
+    return row.memuse_bytes ? fmt::format("{} bytes", *row.memuse_bytes)
+                            : fmt::format("{}K", row.memuse_kib);
+  }
+
   void allocate(const std::string& block, std::uint64_t count, std::uint64_t size,
                 const std::string& symbol, bool contiguous) {
     const std::string op =
@@ -227,10 +238,18 @@ class Importer {
     const std::string symbol = symbols_.of_type(row.name);
     boot_ += fmt::format("type {} {}\n", symbol, quoted(row.name));
     const std::uint64_t past = row.requests >= row.inuse ? row.requests - row.inuse : 0;
-    const auto choice = row.requests < row.inuse ? std::nullopt
-                                                 : choose_blocks(row.inuse, row.memuse_kib,
-                                                                 row.sizes, past, least_pages_);
+    if (row.inuse > kMostCalls || memory(row).hi > kMostBytes - made_) {
+      note(row, fmt::format("{}: {} in {} are too many to make: none is; the row enters as "
+                            "statistics only",
+                            row.name, counted(row.inuse, "block"), memory_text(row)));
+      boot_ += fmt::format("# {}: too many to make\n", symbol);
+      return import_statistics(row, symbol);
+    }
+    const auto choice = row.requests < row.inuse
+                            ? std::nullopt
+                            : choose_blocks(row.inuse, memory(row), row.sizes, past, least_pages_);
     if (!choice) return import_contradiction(row, symbol);
+    made_ += memory(row).hi;
     if (!choice->all_classes_seen) {
       note(row, fmt::format("{}: {} requests cannot have used {} classes", row.name, row.requests,
                             row.sizes.size()));
@@ -241,13 +260,17 @@ class Importer {
 
   // Nothing that malloc(9) does gives this row: its numbers enter as they are.
   void import_contradiction(const VmstatRow& row, const std::string& symbol) {
-    note(row,
-         fmt::format("{}: no {} blocks of {} take {}K; the row enters as statistics only", row.name,
-                     row.inuse, row.sizes.empty() ? "any size" : join(row.sizes), row.memuse_kib));
+    note(row, fmt::format("{}: no {} blocks of {} take {}; the row enters as statistics only",
+                          row.name, row.inuse, row.sizes.empty() ? "any size" : join(row.sizes),
+                          memory_text(row)));
     boot_ += fmt::format("# {}: no set of blocks gives this row\n", symbol);
-    boot_ += fmt::format("history {} allocs={} memalloced={} frees={} memfreed=0", symbol,
-                         row.requests, row.memuse_kib * 1024,
-                         row.requests >= row.inuse ? row.requests - row.inuse : 0);
+    import_statistics(row, symbol);
+  }
+
+  void import_statistics(const VmstatRow& row, const std::string& symbol) {
+    boot_ +=
+        fmt::format("history {} allocs={} memalloced={} frees={} memfreed=0", symbol, row.requests,
+                    memory(row).hi, row.requests >= row.inuse ? row.requests - row.inuse : 0);
     if (!row.sizes.empty()) boot_ += " sizes=" + join(row.sizes);
     boot_ += '\n';
   }
@@ -262,7 +285,12 @@ class Importer {
     if (past == 0 && idle.empty()) return;
     const std::uint64_t usual = row.sizes.empty() ? least_pages_ * kPage : row.sizes.front();
     const std::uint64_t rest = past > idle.size() ? past - idle.size() : 0;
-    if (options_.replay_history && past >= idle.size()) {
+    const bool too_many = options_.replay_history && rest > kMostCalls;
+    if (too_many) {
+      note(row, fmt::format("{}: {} past requests are too many to replay: they are history",
+                            row.name, past));
+    }
+    if (options_.replay_history && past >= idle.size() && !too_many) {
       const std::string block = block_name(symbol) + "_past";
       for (const std::uint32_t size : idle) {
         body_ += fmt::format("{0} = malloc {1} {2} M_WAITOK\nfree {0}\n", block, size, symbol);
@@ -295,8 +323,8 @@ class Importer {
       body_ += fmt::format("# {}: {}\n", symbol, text);
       note(row, fmt::format("{}: {}", row.name, text));
     } else if (row.sizes.size() > 1) {
-      body_ += fmt::format("# {}: {}, {}K, classes {}: this mix is chosen\n", symbol,
-                           counted(row.inuse, "block"), row.memuse_kib, join(row.sizes));
+      body_ += fmt::format("# {}: {}, {}, classes {}: this mix is chosen\n", symbol,
+                           counted(row.inuse, "block"), memory_text(row), join(row.sizes));
     }
     for (std::size_t i = 0; i < row.sizes.size(); ++i) {
       allocate(row.sizes.size() == 1 ? block : fmt::format("{}_{}", block, row.sizes[i]),
@@ -321,6 +349,7 @@ class Importer {
   std::uint64_t least_pages_ = 17;
   std::vector<std::uint32_t> classes_;
   Symbols symbols_;
+  std::uint64_t made_ = 0;  // bytes of the blocks
   std::string head_, boot_, body_;
 };
 

@@ -169,9 +169,9 @@ void Parser::kernel_key(std::string_view key, std::string_view text, bool has_va
     k.real_clock = text == "real";
   } else if (known("capture")) {
     once(!k.capture.empty());
-    static constexpr std::array<std::string_view, 7> kCaptures{"m1", "m2", "m3", "z1",
-                                                               "z2", "z3", "z16"};
-    need(has_value && is_one_of(text, kCaptures), "m1, m2, m3, z1, z2, z3 or z16");
+    static constexpr std::array<std::string_view, 8> kCaptures{"m1", "m2", "m3", "m16",
+                                                               "z1", "z2", "z3", "z16"};
+    need(has_value && is_one_of(text, kCaptures), "m1, m2, m3, m16, z1, z2, z3 or z16");
     k.capture = text;
   } else if (known("classes")) {
     once(!k.classes.empty());

@@ -24,7 +24,11 @@ class Reader : JsonReader {
       return std::move(table_);
     }
     table_.bytes = true;
-    for (VmstatRow& row : table_.rows) row.memuse_kib = (row.memuse_kib + 1023) / 1024;
+    for (VmstatRow& row : table_.rows) {
+      row.format = VmstatFormat::m16;
+      row.memuse_bytes = row.memuse_kib;
+      row.memuse_kib = (row.memuse_kib + 1023) / 1024;
+    }
     return std::move(table_);
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <dtmalloc/report/report.hpp>
+#include <dtmalloc/workload/generate.hpp>
 #include <dtmalloc/workload/import.hpp>
 #include <dtmalloc/workload/run.hpp>
 #include <fstream>
@@ -65,6 +66,25 @@ TEST(Vmstat, EveryCaptureComesBack) {
         EXPECT_EQ(x.sizes, y.sizes) << file << ' ' << x.name;
       }
     }
+  }
+}
+
+// REQ: VMSTAT-18
+TEST(Vmstat, TheDocumentOf16ComesBackToTheByte) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    workload::GenerateOptions options;
+    options.seed = seed;
+    options.operations = 20 + seed * 7;
+    options.free_share = static_cast<int>(seed % 50);
+    const auto live = run(workload::generate_text(options));
+    ASSERT_NE(live, nullptr);
+    const std::string before = report::print_vmstat_m_json(report::take_snapshot(*live), 2);
+    const auto imported = workload::import_vmstat_m(before, "live", {});
+    ASSERT_TRUE(imported) << before;
+    const auto again = run(imported->text);
+    ASSERT_NE(again, nullptr);
+    EXPECT_EQ(report::print_vmstat_m_json(report::take_snapshot(*again), 2), before) << seed;
+    EXPECT_EQ(imported->text.find("no set of blocks"), std::string::npos) << imported->text;
   }
 }
 

@@ -46,13 +46,14 @@ Result<ImportResult> import_vmstat_z(std::string_view text, const std::string& f
                                      const ImportOptions& options);
 
 // Formats of the table, after the column HighUse: printed by the kernel itself with a number, a
-// dash, none.
-enum class VmstatFormat { m0, m1, m2, m3 };
+// dash, none; and bytes, in the document of release 16.
+enum class VmstatFormat { m0, m1, m2, m3, m16 };
 
 struct VmstatRow {
   std::string name;
   std::uint64_t inuse = 0, memuse_kib = 0, requests = 0;
-  std::vector<std::uint32_t> sizes;  // as printed, ascending
+  std::optional<std::uint64_t> memuse_bytes;  // where the capture has them
+  std::vector<std::uint32_t> sizes;           // as printed, ascending
   VmstatFormat format = VmstatFormat::m2;
   std::size_t line = 0;
   char side = ' ';  // of a diff: '-', '+' or ' '
@@ -105,10 +106,19 @@ struct BlockChoice {
   std::vector<std::uint64_t> pages;      // of each block beyond the largest class
   bool all_classes_seen = true;          // classes without a live block fit the past requests
 };
-// The fewest large blocks that explain `count` blocks in (kib - 1, kib] KiB of these classes.
+// Bytes from `lo` to `hi`, which a figure of a table stands for.
+struct MemoryRange {
+  std::uint64_t lo = 0, hi = 0;
+  static MemoryRange of_kib(std::uint64_t kib) {  // rounded up
+    return {kib == 0 ? 0 : (kib - 1) * 1024 + 1, kib * 1024};
+  }
+  static MemoryRange exactly(std::uint64_t bytes) { return {bytes, bytes}; }
+};
+// The fewest large blocks that explain `count` blocks in that many bytes of these classes.
 // `past`: requests that are over; each class that is not live now needs one. A large block has at
-// least `least_pages` pages. Nothing: the row contradicts itself.
-std::optional<BlockChoice> choose_blocks(std::uint64_t count, std::uint64_t kib,
+// least `least_pages` pages. Nothing: the row contradicts itself, or no blocks were found in a
+// bounded search (well below a millisecond).
+std::optional<BlockChoice> choose_blocks(std::uint64_t count, MemoryRange memory,
                                          const std::vector<std::uint32_t>& classes,
                                          std::uint64_t past, std::uint64_t least_pages = 17);
 

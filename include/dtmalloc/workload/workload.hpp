@@ -40,7 +40,7 @@ struct KernelSettings {
   std::vector<Tunable> tunables;
   std::optional<LedgerConfig> ledger;
   std::vector<std::uint32_t> classes;
-  std::string capture;  // format of the imported table: "m1" to "m3", "z1" "z2" "z3" "z16"
+  std::string capture;  // format of the imported table: "m1" to "m3", "m16", "z1" "z2" "z3" "z16"
   bool operator==(const KernelSettings&) const = default;
   // Writes what is set into a configuration.
   void apply(KernelConfig& config) const;

@@ -2,6 +2,7 @@
 // Reading tables of vmstat -m, and choosing blocks that explain a row.
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <dtmalloc/workload/import.hpp>
 #include <dtmalloc/workload/workload.hpp>
 #include <fstream>
@@ -109,8 +110,8 @@ std::uint64_t bytes_of(const BlockChoice& choice, const std::vector<std::uint32_
 TEST(ChooseBlocks, ExplainsEveryRowOfTheCaptures) {
   for (const char* file : {"01.txt", "02.txt", "04.txt", "05.txt", "06.txt", "12.txt", "15.txt"}) {
     for (const VmstatRow& row : read_vmstat_m(capture(file), file).rows) {
-      const auto choice =
-          choose_blocks(row.inuse, row.memuse_kib, row.sizes, row.requests - row.inuse);
+      const auto choice = choose_blocks(row.inuse, MemoryRange::of_kib(row.memuse_kib), row.sizes,
+                                        row.requests - row.inuse);
       ASSERT_TRUE(choice) << file << ": " << row.name;
       const std::uint64_t blocks =
           std::accumulate(choice->per_class.begin(), choice->per_class.end(), choice->pages.size());
@@ -122,23 +123,80 @@ TEST(ChooseBlocks, ExplainsEveryRowOfTheCaptures) {
 }
 
 TEST(ChooseBlocks, FindsTheFewestLargeBlocks) {
-  const auto vtbuf = choose_blocks(24, 1968, {4096}, 22);
+  const auto vtbuf = choose_blocks(24, MemoryRange::of_kib(1968), {4096}, 22);
   ASSERT_TRUE(vtbuf);
   EXPECT_EQ(vtbuf->pages, std::vector<std::uint64_t>{469});  // 1876K
-  const auto newblk = choose_blocks(3, 6144, {}, 0);
+  const auto newblk = choose_blocks(3, MemoryRange::of_kib(6144), {}, 0);
   ASSERT_TRUE(newblk);
   EXPECT_EQ(newblk->pages, (std::vector<std::uint64_t>{512, 512, 512}));
-  const auto pagedep = choose_blocks(4, 769, {256}, 0);
+  const auto pagedep = choose_blocks(4, MemoryRange::of_kib(769), {256}, 0);
   ASSERT_TRUE(pagedep);
   EXPECT_EQ(pagedep->per_class, std::vector<std::uint64_t>{3});
   EXPECT_EQ(pagedep->pages, std::vector<std::uint64_t>{192});  // a table of 768K
 }
 
 TEST(ChooseBlocks, RefusesContradictions) {
-  EXPECT_FALSE(choose_blocks(24, 1, {4096}, 0));
-  EXPECT_FALSE(choose_blocks(0, 3, {16}, 3));
-  EXPECT_FALSE(choose_blocks(3, 0, {16}, 0));
-  EXPECT_FALSE(choose_blocks(1000000000, 1, {16}, 0));
+  EXPECT_FALSE(choose_blocks(24, MemoryRange::of_kib(1), {4096}, 0));
+  EXPECT_FALSE(choose_blocks(0, MemoryRange::of_kib(3), {16}, 3));
+  EXPECT_FALSE(choose_blocks(3, MemoryRange::of_kib(0), {16}, 0));
+  EXPECT_FALSE(choose_blocks(1000000000, MemoryRange::of_kib(1), {16}, 0));
+}
+
+// REQ: VMSTAT-18
+TEST(ChooseBlocks, BytesToTheByte) {
+  const std::vector<std::uint32_t> classes{16, 32, 64};
+  const auto choice = choose_blocks(10, MemoryRange::exactly(400), classes, 10);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(bytes_of(*choice, classes), 400u);
+  EXPECT_FALSE(choose_blocks(10, MemoryRange::exactly(401), classes, 10));
+  EXPECT_FALSE(choose_blocks(3, MemoryRange::exactly(160), {32, 128}, 9));
+}
+
+// REQ: VMSTAT-19
+TEST(ChooseBlocks, HopelessRowsCostLittle) {
+  std::clock_t spent = 0;
+  const std::vector<std::uint32_t> all{16,   32,   64,   128,  256,   384,   512,
+                                       1024, 2048, 4096, 8192, 16384, 32768, 65536};
+  std::string table;
+  for (int i = 0; i < 3000; ++i) {
+    std::string sizes;
+    for (std::size_t c = 0; c < all.size(); ++c)
+      if (((i + 1) * 2654435761u >> c & 1) == 0)
+        sizes += (sizes.empty() ? "" : ",") + std::to_string(all[c]);
+    const std::uint64_t count = i % 3 == 0 ? 1000000000000 : i % 3 == 1 ? 200000 + i : 20 + i % 50;
+    const std::uint64_t kib = i % 3 == 0   ? 1000000000000
+                              : i % 3 == 1 ? 40000000 + 13 * i
+                                           : 3 + i % 7;
+    table += " t" + std::to_string(i) + ' ' + std::to_string(count) + ' ' + std::to_string(kib) +
+             "K " + std::to_string(count + i % 9) + ' ' + sizes + '\n';
+    // The same with bytes that no blocks have, odd ones.
+    const auto start = std::clock();
+    EXPECT_FALSE(choose_blocks(count, MemoryRange::exactly(kib * 1024 - 1), all, i % 20));
+    spent += std::clock() - start;
+  }
+  const auto start = std::clock();
+  EXPECT_TRUE(import_vmstat_m(table, "t", {}));
+  spent += std::clock() - start;
+  // Some tenths of a second; ten times that for sanitizers.
+  EXPECT_LT(static_cast<double>(spent) / CLOCKS_PER_SEC, 8.0);
+}
+
+// REQ: VMSTAT-19
+TEST(ImportVmstat, BillionsAreNotMade) {
+  const auto imported = import_vmstat_m(
+      " many 300000000 4687500K 300000000 16\n big 1 2000000000K 1\n ok 1 1K 4000000001 16\n", "t",
+      {.replay_history = true});
+  ASSERT_TRUE(imported);
+  EXPECT_EQ(imported->text.find("repeat"), std::string::npos) << imported->text;
+  ASSERT_EQ(imported->notes.size(), 3u);
+  EXPECT_EQ(imported->notes[0],
+            "t:1: many: 300000000 blocks in 4687500K are too many to make: none is; the row enters "
+            "as statistics only");
+  EXPECT_EQ(imported->notes[1],
+            "t:2: big: 1 block in 2000000000K are too many to make: none is; the row enters as "
+            "statistics only");
+  EXPECT_EQ(imported->notes[2],
+            "t:3: ok: 4000000000 past requests are too many to replay: they are history");
 }
 
 // REQ: VMSTAT-14
