@@ -57,7 +57,7 @@ class Run {
       return std::nullopt;
     if (!sources.empty()) {
       tracing_.emplace(kernel_, output_);
-      if (!tracing_->start(options_, sources)) return std::nullopt;
+      if (!tracing_->start(options_, sources, workload_)) return std::nullopt;
     }
     const workload::Outcome outcome = runner.run();
     end_progress();

@@ -4,7 +4,6 @@
 #include "tracing.hpp"
 
 #include <cstring>
-#include <dtmalloc/workload/workload.hpp>
 
 namespace dtmalloc::sim {
 namespace {
@@ -13,6 +12,19 @@ dtrace::Framework& prepared(dtrace::Framework& framework, Kernel& kernel) {
   framework.load_standard_providers();
   dtrace::load_dtmalloc(framework, kernel);
   return framework;
+}
+
+// The types that the workload registers while programs run.
+void tell_later_types(const workload::Workload& workload, dtrace::Framework& framework) {
+  for (std::size_t body = 0; body < workload.bodies.size(); ++body) {
+    const std::vector<workload::Op>& ops = workload.bodies[body];
+    for (std::size_t i = body == 0 ? workload.boot_statements() : 0; i < ops.size(); ++i) {
+      if (ops[i].kind != workload::OpKind::type) continue;
+      const workload::TypeDecl& type = workload.types.at(ops[i].type);
+      dtrace::dtmalloc_type_later(framework, type.symbol, type.shortdesc,
+                                  "line " + std::to_string(ops[i].line));
+    }
+  }
 }
 
 }  // namespace
@@ -67,8 +79,10 @@ bool Tracing::set_options(const RunOptions& options) {
   return true;
 }
 
-bool Tracing::start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources) {
+bool Tracing::start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources,
+                    const workload::Workload& workload) {
   if (!set_options(options)) return false;
+  tell_later_types(workload, framework_);
   std::vector<dtrace::ProgramId> programs;
   for (const dtrace::ProgramSource& source : sources) {
     auto program = session_.compile(source);

@@ -5,6 +5,7 @@
 
 #include <dtmalloc/dtrace/session.hpp>
 #include <dtmalloc/kernel.hpp>
+#include <dtmalloc/workload/workload.hpp>
 #include <memory>
 #include <vector>
 
@@ -21,7 +22,8 @@ class Tracing {
   Tracing(Kernel& kernel, Output& output);
 
   // Options, compilation, enabling, BEGIN; false: a message was printed.
-  bool start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources);
+  bool start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources,
+             const workload::Workload& workload);
   // Tracing ended by exit(); the workload goes on.
   bool exited() const { return !stopped_ && session_.done(); }
   // END, the last pass, aggregations. Later calls do nothing.

@@ -34,6 +34,13 @@ struct ProbeDescription {
 };
 std::string to_string(const ProbeDescription& description);  // always four fields
 
+// What to say of a description that matches nothing because of its function.
+struct FunctionHint {
+  std::string expected;  // as in "expected TEXT"; or empty
+  std::string function;  // the one that is meant; or empty
+  std::string place;     // where a probe of that function would come from later: "line 5"
+};
+
 enum class Stability : std::uint8_t {
   internal,
   private_,

@@ -21,6 +21,7 @@
 #include <dtmalloc/dtrace/probe.hpp>
 #include <dtmalloc/smp/cpu.hpp>
 #include <dtmalloc/sys/address_map.hpp>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -74,6 +75,15 @@ class Provider {
   virtual void getargdesc(ProbeId id, void* parg, ArgDescription& description);
   virtual std::uint64_t getargval(ProbeId id, void* parg, int index);
   virtual void destroy(ProbeId id, void* parg);
+  // Names, given for a function, that stand for another one.
+  virtual void hints(std::map<std::string, FunctionHint>& hints) const;
+  // What has no probes until a consumer opens again: a probe it would have, and what to say to who
+  // enabled such probes.
+  struct Missing {
+    ProbeDescription probe;
+    std::string note;
+  };
+  virtual std::vector<Missing> missing() const;
 };
 
 // Called at a firing, inside the critical section, with host addresses.
@@ -107,6 +117,9 @@ class Framework {
   void* probe_arg(ProviderId provider, ProbeId id);
   // What users of a probe would not expect: a session that had it enabled says so when it stops.
   void add_note(ProbeId probe, std::string text);
+  // For descriptions that match nothing; the hints of providers come first.
+  void add_hint(const std::string& name, FunctionHint hint);
+  std::map<std::string, FunctionHint> hints() const;
   // A loaded provider object that lives as long as the framework.
   void keep(std::unique_ptr<Provider> provider);
   void load_standard_providers();  // dtrace (BEGIN END ERROR), profile (tick-N, profile-N)
@@ -153,6 +166,10 @@ class Framework {
 // Loads the provider dtmalloc(4) for a kernel: dtmalloc::<type>:malloc and :free. 0, or the errno
 // of its registration; then the kernel's hook stays null, and nothing can be enabled.
 int load_dtmalloc(Framework& framework, Kernel& kernel);
+// A type that the machine will register later: who names it in a description, or misses its probes,
+// is told where.
+void dtmalloc_type_later(Framework& framework, std::string_view symbol, std::string_view shortdesc,
+                         const std::string& place);
 // Unloads it, as kldunload does: the hook goes first, then the provider is unregistered. The errno
 // of that is returned, though a kernel ignores it: EBUSY while a consumer is open or a probe is
 // enabled. Then the provider stays registered although its code is gone: the next allocation of a

@@ -33,6 +33,7 @@ class FrameworkCatalog : public Catalog {
   std::vector<ProbeId> match(const ProbeDescription& description) override;
   CatalogProbe probe(ProbeId id) override;
   std::vector<std::string> function_names() override;
+  std::map<std::string, FunctionHint> hints() override { return framework_.hints(); }
 
  private:
   TypeId member_type(const std::string& name);

@@ -257,7 +257,30 @@ std::vector<std::string> Consumer::notes() const {
       if (std::find(result.begin(), result.end(), text) == result.end()) result.push_back(text);
     }
   }
+  for (const auto& provider : framework_.providers) {
+    if (provider->invalid) continue;
+    for (const Provider::Missing& missing : provider->ops->missing()) {
+      if (wants(missing.probe) &&
+          std::find(result.begin(), result.end(), missing.note) == result.end()) {
+        result.push_back(missing.note);
+      }
+    }
+  }
   return result;
+}
+
+bool Consumer::wants(const ProbeDescription& probe) const {
+  for (const RetainedProgram& retained : programs_) {
+    for (const Clause& clause : retained.program->clauses) {
+      const ProbeDescription& wanted = clause.description;
+      if (wanted.id == kNoProbe && glob_match(wanted.provider, probe.provider) &&
+          glob_match(wanted.module, probe.module) && glob_match(wanted.function, probe.function) &&
+          glob_match(wanted.name, probe.name)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 bool Consumer::attach_hidden_error() {

@@ -151,7 +151,8 @@ class Consumer {
   bool has_programs() const { return !programs_.empty(); }
   bool has_aggregations() const { return has_aggregations_; }
   void match_new_probes();
-  // The notes of the probes with ECBs, each once, in order of probes.
+  // The notes of the probes with ECBs, each once, in order of probes; then those of probes that a
+  // clause would match if they were there.
   std::vector<std::string> notes() const;
 
   // --- the consumer's passes
@@ -184,6 +185,7 @@ class Consumer {
   std::unique_ptr<Ecb> make_ecb(const std::shared_ptr<const Program>& program, const Clause& clause,
                                 const std::vector<AggregationDesc>& aggregations, Probe& probe);
   void attach(std::unique_ptr<Ecb> ecb, Probe& probe);
+  bool wants(const ProbeDescription& probe) const;  // a clause would match it
   bool attach_hidden_error();
   // `refused`: the size in config that the host did not grant, null when none is to blame.
   ConsumerCpu* join(Cpu& cpu, std::size_t** refused = nullptr);

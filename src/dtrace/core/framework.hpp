@@ -123,6 +123,7 @@ struct Framework::Impl {
   std::uint64_t consumers_made = 0;
   std::vector<TypeDescription> types;
   std::map<ProbeId, std::vector<std::string>> notes;
+  std::map<std::string, FunctionHint> hints;
   std::vector<std::unique_ptr<Provider>> kept;
   int opens = 0;
   std::uint32_t enabled = 0;              // probes with entries

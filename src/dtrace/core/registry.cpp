@@ -54,6 +54,8 @@ bool has_glob(const ProbeDescription& description) {
 void Provider::getargdesc(ProbeId, void*, ArgDescription& description) { description.native = ""; }
 std::uint64_t Provider::getargval(ProbeId, void*, int) { return 0; }
 void Provider::destroy(ProbeId, void*) {}
+void Provider::hints(std::map<std::string, FunctionHint>&) const {}
+std::vector<Provider::Missing> Provider::missing() const { return {}; }
 
 // --- names
 
@@ -366,6 +368,21 @@ std::vector<ArgDescription> Framework::arguments(ProbeId id) {
 void Framework::add_note(ProbeId probe, std::string text) {
   const std::lock_guard lock(impl_->mutex);
   impl_->notes[probe].push_back(std::move(text));
+}
+
+void Framework::add_hint(const std::string& name, FunctionHint hint) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->hints.emplace(name, std::move(hint));
+}
+
+std::map<std::string, FunctionHint> Framework::hints() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::map<std::string, FunctionHint> result;
+  for (const auto& provider : impl_->providers) {
+    if (!provider->invalid) provider->ops->hints(result);
+  }
+  result.insert(impl_->hints.begin(), impl_->hints.end());
+  return result;
 }
 
 void Framework::open() {

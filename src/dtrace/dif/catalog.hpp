@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dtmalloc/dtrace/probe.hpp>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,8 @@ class Catalog {
   virtual CatalogProbe probe(ProbeId id) = 0;  // id kNoProbe: does not exist
   // Names near a description's fields, for hints.
   virtual std::vector<std::string> function_names() = 0;
+  // Names that are no function's, and what is to be said of them.
+  virtual std::map<std::string, FunctionHint> hints() { return {}; }
 };
 
 }  // namespace dtmalloc::dtrace

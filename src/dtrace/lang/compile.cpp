@@ -4,6 +4,8 @@
 // Invariants:   a compile that fails leaves the ProgramSpace as it was.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
@@ -88,11 +90,39 @@ class Compiler {
         source_.diagnostic("D_PDESC_ZERO", wanted.place,
                            fmt::format("probe description {} does not match any probes",
                                        to_string(wanted.description)));
-    const std::string& function = wanted.description.function;
-    if (!function.empty() && !is_glob(function)) {
-      diagnostic.near_names = nearest_names(function, catalog_.function_names());
-    }
+    const std::string function = function_meant(wanted);
+    if (!function.empty() && !is_glob(function)) hint(function, diagnostic);
     throw CompileError{std::move(diagnostic)};
+  }
+
+  // The function of a description, which may have been written with blanks.
+  std::string function_meant(const AstDescription& wanted) const {
+    std::string_view text = std::string_view(input_.text).substr(wanted.place.offset);
+    text = text.substr(0, text.find_first_of("{/,;\n"));
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    if (text.find(' ') != std::string_view::npos) {
+      const auto whole = parse_description(text, input_.context);
+      if (whole && whole->function.find(' ') != std::string::npos) return whole->function;
+    }
+    return wanted.description.function;
+  }
+
+  void hint(const std::string& function, Diagnostic& diagnostic) const {
+    std::vector<std::string> names = catalog_.function_names();
+    const std::map<std::string, FunctionHint> hints = catalog_.hints();
+    if (const auto found = hints.find(function); found != hints.end()) {
+      diagnostic.expected = found->second.expected;
+      return;
+    }
+    for (const auto& [name, hint] : hints) {
+      if (!hint.function.empty()) names.push_back(name);
+    }
+    for (std::string& near : nearest_names(function, names)) {
+      const auto found = hints.find(near);
+      const std::string& meant = found == hints.end() ? near : found->second.function;
+      auto& shown = diagnostic.near_names;
+      if (std::find(shown.begin(), shown.end(), meant) == shown.end()) shown.push_back(meant);
+    }
   }
 
   Clause one_clause(AstClause& ast, const AstDescription& description) {

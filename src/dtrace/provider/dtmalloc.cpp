@@ -78,6 +78,42 @@ class DtmallocProvider : public Provider {
     if (--count_ == 0) kernel_.set_malloc_probes_enabled(false);
   }
 
+  void hints(std::map<std::string, FunctionHint>& hints) const override {
+    for (const malloc_type* type : kernel_.types()) {
+      const std::string description = type->ks_shortdesc;
+      const std::string name = function_name(type->ks_shortdesc);
+      const std::string symbol(kernel_.symbol(*type));
+      if (!symbol.empty() && symbol != name) {
+        hints[symbol] = {
+            name + ": the type " + symbol + " is called \"" + description + '"', name, {}};
+      }
+      if (description != name) {
+        hints[description] = {
+            name + ": the probes' function of \"" + description + "\" has no blanks", name, {}};
+      }
+    }
+  }
+
+  std::vector<Missing> missing() const override {
+    std::vector<Missing> result;
+    const std::map<std::string, FunctionHint> hints = framework_.hints();
+    for (const malloc_type* type : kernel_.types()) {
+      if (provided_.contains(type)) continue;
+      const std::string name = function_name(type->ks_shortdesc);
+      std::string note = "type " + std::string(type->ks_shortdesc) +
+                         " is registered after the consumer started: it has no probes";
+      if (const auto found = hints.find(name); found != hints.end() && !found->second.place.empty())
+        note += " (" + found->second.place + ")";
+      if (framework_.probe_lookup(id_, nullptr, name.c_str(), "malloc") != kNoProbe) {
+        note += "; dtmalloc::" + name + ":malloc and dtmalloc::" + name +
+                ":free fire for another type of its name";
+      }
+      for (const char* probe : {"malloc", "free"})
+        result.push_back({{"dtmalloc", "", name, probe, kNoProbe}, note});
+    }
+    return result;
+  }
+
   void getargdesc(ProbeId, void*, ArgDescription& description) override {
     static constexpr const char* kTypes[] = {"struct malloc_type *",
                                              "struct malloc_type_internal *",
@@ -96,6 +132,7 @@ class DtmallocProvider : public Provider {
   }
 
   void provide_type(malloc_type& type) {
+    provided_.insert(&type);
     const std::string name = function_name(type.ks_shortdesc);
     std::uint32_t* slots = type.ks_mti.mti_probes;
     // One look-up stands for both: "free" is never asked for.
@@ -141,7 +178,8 @@ class DtmallocProvider : public Provider {
     std::uint64_t pass = 0;
   };
   std::map<ProbeId, Wired> wired_;
-  std::set<const malloc_type*> noted_;  // types without probes
+  std::set<const malloc_type*> noted_;     // types without probes
+  std::set<const malloc_type*> provided_;  // types that a pass has seen
   std::uint64_t pass_ = 0;
 };
 
@@ -187,6 +225,18 @@ int load_dtmalloc_as(std::string_view name, Framework& framework, Kernel& kernel
 
 int load_dtmalloc(Framework& framework, Kernel& kernel) {
   return load_dtmalloc_as("dtmalloc", framework, kernel);
+}
+
+void dtmalloc_type_later(Framework& framework, std::string_view symbol, std::string_view shortdesc,
+                         const std::string& place) {
+  const std::string description(shortdesc);
+  const FunctionHint hint{"a type that exists when tracing starts: " + place + " registers \"" +
+                              description + "\" later",
+                          {},
+                          place};
+  framework.add_hint(function_name(description.c_str()), hint);
+  framework.add_hint(description, hint);
+  framework.add_hint(std::string(symbol), hint);
 }
 
 int unload_dtmalloc(Framework& framework) {
