@@ -21,21 +21,26 @@ namespace {
 
 constexpr std::uint64_t kContended = 250;  // ns; two operations at their default cost
 
-// Names an allocation from a zone for the report of a deadlock, unless it is part of another.
+// Names an allocation from a zone for the report of a deadlock, unless it is part of another. The
+// zone is not destroyed meanwhile.
 class ZoneNote {
  public:
-  ZoneNote(const uma_zone& zone, int flags)
-      : note_{"uma_zalloc", zone.uz_size, nullptr, flags, &zone},
+  ZoneNote(uma_zone& zone, int flags)
+      : zone_(zone),
+        note_{"uma_zalloc", zone.uz_size, nullptr, flags, &zone},
         outermost_(current_operation == nullptr) {
+    zone_.uz_users.fetch_add(1, std::memory_order_relaxed);
     if (outermost_) current_operation = &note_;
   }
   ~ZoneNote() {
+    zone_.uz_users.fetch_sub(1, std::memory_order_relaxed);
     if (outermost_) current_operation = nullptr;
   }
   ZoneNote(const ZoneNote&) = delete;
   ZoneNote& operator=(const ZoneNote&) = delete;
 
  private:
+  uma_zone& zone_;
   OperationNote note_;
   bool outermost_;
 };

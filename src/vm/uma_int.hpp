@@ -215,7 +215,8 @@ struct uma_zone {
   std::string uz_name;
   std::uint32_t uz_namecnt = 0;     // older zones of this name
   bool listed = true;               // not destroyed; guarded by zones_mutex
-  std::uint16_t uz_reclaimers = 0;  // who may be at work on it (ZonesInUse); ditto
+  std::uint16_t uz_reclaimers = 0;  // who may be at work on it (ZonesInUse, an action); ditto
+  std::atomic<std::uint32_t> uz_users{0};  // who may sleep in an allocation from it
   std::atomic<std::uint64_t> uz_allocs{0}, uz_frees{0}, uz_fails{0}, uz_sleeps{0};
   std::unique_ptr<uma_zone_domain[]> uz_domain;  // one a NUMA domain
   std::mutex uz_cross_lock;                      // guards uzd_cross of all domains
@@ -244,8 +245,10 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
 // A zone of a keg that exists, or of none.
 uma_zone& zone_make(Vm& vm, const std::string& name, std::size_t size, std::uint32_t flags,
                     uma_keg* keg);
-// Panics about flags that are not modelled.
+// Panics about flags that are not modelled, and under INVARIANTS about a senseless pair.
 void check_zone_flags(Vm& vm, std::uint32_t flags);
+// Panics about a size that the machine's types do not hold.
+void check_zone_size(Vm& vm, const char* name, std::size_t size);
 // The zone's cache on a CPU, made if there is none.
 uma_cache& zone_cache(uma_zone& zone, int cpu);
 // Makes `cache` the zone's cache on a CPU that has none.
@@ -261,6 +264,7 @@ std::vector<ZoneStats> zone_stats(Vm& vm);  // of zone_list()
 // The value of vm.zone_stats.
 std::string zone_stats_stream(Vm& vm);
 void uma_sysctl_init(Vm& vm);
+std::string flags_text(std::uint32_t flags);  // as %b prints them
 
 // --- the per-CPU layer and the zone (uma_core.cpp)
 // Inside a section on the current CPU, with an empty alloc bucket. True: try again.
@@ -336,6 +340,8 @@ void pcpu_zones_startup(Vm& vm);
 // How many of `count` items the limit grants, at least 1; 0: none, and the flags say not to wait.
 int zone_alloc_limit(uma_zone& zone, int count, int flags);
 void zone_free_limit(uma_zone& zone, int count);
+// True: the calling thread runs the zone's action, after which the zone is destroyed.
+bool zdestroy_after_action(const uma_zone& zone);
 
 void uma_knobs(Vm& vm);  // sysctl nodes (uma_knobs.cpp)
 

@@ -16,6 +16,47 @@ namespace {
 constexpr std::uint64_t kWarnPeriod = 300'000'000'000;
 constexpr const char* kZoneLimit = "zonelimit";
 
+// The zone whose action this thread runs, and whether the action destroyed it.
+struct Acting {
+  const uma_zone* zone = nullptr;
+  bool destroyed = false;
+};
+thread_local Acting acting;
+
+// The zone may have gone meanwhile, and another may be at its place: then no action is due.
+void run_action(Vm& vm, uma_zone* zone) {
+  std::function<void(uma_zone*)> action;
+  {
+    const std::lock_guard lock(vm.zones_mutex);
+    const bool known = std::any_of(vm.zones.begin(), vm.zones.end(), [&](const auto& other) {
+      return other.get() == zone && other->listed;
+    });
+    if (!known) return;
+    ++zone->uz_reclaimers;
+  }
+  struct InAction {
+    Vm& vm;
+    uma_zone* zone;
+    Acting outer = std::exchange(acting, Acting{zone, false});
+    ~InAction() {
+      acting = outer;
+      const std::lock_guard lock(vm.zones_mutex);
+      --zone->uz_reclaimers;
+    }
+  };
+  bool destroyed;
+  {
+    const InAction in_action{vm, zone};
+    {
+      const std::lock_guard lock(zone->limit.mutex);
+      if (std::exchange(zone->limit.action_due, false)) action = zone->limit.uz_maxaction;
+    }
+    if (action) action(zone);
+    destroyed = acting.destroyed;
+  }
+  if (destroyed) uma_zdestroy(zone);
+}
+
 // Somebody found the zone at its limit.
 void complain(uma_zone& zone) {
   ZoneLimit& limit = zone.limit;
@@ -35,17 +76,7 @@ void complain(uma_zone& zone) {
   }
   if (!text.empty()) vm.cpus.console(text);
   if (!act) return;
-  vm.cpus.clock().schedule(now, 0, [&vm, &zone] {
-    std::function<void(uma_zone*)> action;
-    {
-      const ZonesInUse in_use(vm);
-      if (std::find(in_use.zones.begin(), in_use.zones.end(), &zone) == in_use.zones.end()) return;
-      const std::lock_guard lock(zone.limit.mutex);
-      zone.limit.action_due = false;
-      action = zone.limit.uz_maxaction;
-    }
-    if (action) action(&zone);
-  });
+  vm.cpus.clock().schedule(now, 0, [&vm, &zone] { run_action(vm, &zone); });
 }
 
 // Requires: limit.mutex held. The first in the queue, woken: the caller wakes its channel after.
@@ -80,6 +111,12 @@ void wait_for_limit(uma_zone& zone, std::unique_lock<std::mutex>& lock) {
 }
 
 }  // namespace
+
+bool zdestroy_after_action(const uma_zone& zone) {
+  if (acting.zone != &zone) return false;
+  acting.destroyed = true;
+  return true;
+}
 
 int zone_alloc_limit(uma_zone& zone, int count, int flags) {
   ZoneLimit& limit = zone.limit;
@@ -123,7 +160,8 @@ void uma_zone_set_maxcache(uma_zone* zone, int nitems) {
   const bool crosses = zone->first_touch() && vm.config.domains > 1;
   const int buckets =
       (crosses ? 3 : 2) * std::max(1, vm.config.cpus) + (crosses ? vm.config.domains : 0);
-  const int size = std::clamp(nitems / buckets / 2, 0, BUCKET_MAX);
+  int size = std::clamp(nitems / buckets / 2, 0, BUCKET_MAX);
+  if (size == 0 && nitems >= buckets) size = 1;
   zone->uz_bucket_size_max = static_cast<std::uint16_t>(size);
   zone->uz_bucket_size.store(zone->uz_bucket_size_max);
   zone->uz_bucket_size_min = std::min(zone->uz_bucket_size_min, zone->uz_bucket_size_max);

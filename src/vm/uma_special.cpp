@@ -68,6 +68,7 @@ uma_zone* uma_zcache_create(Vm& vm, const char* name, std::size_t size, uma_ctor
                             uma_release release, void* arg, std::uint32_t flags) {
   DTM_CHECK(import != nullptr && release != nullptr, "uma_zcache_create: import and release");
   check_zone_flags(vm, flags);
+  check_zone_size(vm, name, size);
   uma_zone& zone = zone_make(vm, name, size, flags | UMA_ZFLAG_CACHE, nullptr);
   zone.uz_ctor = ctor;
   zone.uz_dtor = dtor;

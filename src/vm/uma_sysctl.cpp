@@ -51,15 +51,6 @@ constexpr FlagName kFlagNames[] = {
     {UMA_ZONE_UNMANAGED, "UNMANAGED"},
 };
 
-std::string flags_text(std::uint32_t flags) {
-  char number[16];
-  std::snprintf(number, sizeof number, "0x%x", flags);
-  std::string names;
-  for (const FlagName& flag : kFlagNames)
-    if ((flags & flag.bit) != 0) names += (names.empty() ? "<" : ",") + std::string(flag.name);
-  return number + names + (names.empty() ? "" : ">");
-}
-
 // The nodes of one zone, in the order in which the kernel makes them.
 class ZoneNodes {
  public:
@@ -142,6 +133,15 @@ std::vector<SysctlNode> zone_nodes(Vm& vm) {
 }
 
 }  // namespace
+
+std::string flags_text(std::uint32_t flags) {
+  char number[16];
+  std::snprintf(number, sizeof number, "0x%x", flags);
+  std::string names;
+  for (const FlagName& flag : kFlagNames)
+    if ((flags & flag.bit) != 0) names += (names.empty() ? "<" : ",") + std::string(flag.name);
+  return number + names + (names.empty() ? "" : ">");
+}
 
 void uma_sysctl_init(Vm& vm) {
   vm.sysctl.add({.name = "vm.zone_count", .description = "zones of UMA", .read = [&vm] {

@@ -6,6 +6,7 @@
 // Differs:      zones and kegs are host objects, so "UMA Kegs" and "UMA Zones" do not exist
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include "sys/format.hpp"
@@ -130,14 +131,42 @@ void uma_startup(Vm& vm) {
 }
 
 void check_zone_flags(Vm& vm, std::uint32_t flags) {
+  constexpr std::uint32_t kNoSize = UMA_ZONE_MAXBUCKET | UMA_ZONE_NOBUCKET;
+  if (vm.config.invariants && (flags & kNoSize) == kNoSize)
+    vm.cpus.panic("Invalid zone flag combination");
   for (const Refused& refused : kNotModelled)
     if ((flags & refused.flag) != 0) vm.cpus.panic(std::string("not modelled: ") + refused.text);
 }
 
+void check_zone_size(Vm& vm, const char* name, std::size_t size) {
+  if (size == 0 || size > std::numeric_limits<std::int32_t>::max())
+    vm.cpus.panic(std::string("not modelled: zone ") + name + " has items of " +
+                  std::to_string(size) + " bytes");
+}
+
+// DEVIATES: without INVARIANTS too: what a kernel does then is nothing that one could rely on.
+static void check_layout(Vm& vm, const char* name, std::size_t size, int align,
+                         std::uint32_t flags) {
+  check_zone_size(vm, name, size);
+  if (align < 0 || (align & (std::int64_t{align} + 1)) != 0)
+    vm.cpus.panic(kernel_format(vm.addresses, "invalid zone alignment %d for \"%s\"", align, name));
+  const std::uint64_t rsize =
+      (size + static_cast<std::uint64_t>(align)) & ~static_cast<std::uint64_t>(align);
+  if ((flags & UMA_ZONE_PCPU) != 0 && rsize > kPageBytes)
+    vm.cpus.panic(kernel_format(vm.addresses,
+                                "keg_layout: cannot configure for PCPU: keg=%s, size=%u, flags=%s",
+                                name, static_cast<unsigned>(size), flags_text(flags).c_str()));
+  if (rsize > std::numeric_limits<std::uint16_t>::max() * kPageBytes)
+    vm.cpus.panic(std::string("not modelled: a slab of zone ") + name +
+                  " has more than 65535 pages");
+  if ((flags & UMA_ZONE_NOTOUCH) != 0 && (flags & UMA_ZONE_VM) != 0)
+    vm.cpus.panic(std::string("not modelled: zone ") + name + " has no place for slab headers");
+}
+
 uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor, uma_dtor dtor,
                       uma_init uminit, uma_fini fini, int align, std::uint32_t flags) {
-  DTM_CHECK(size > 0 && align >= 0, "uma_zcreate: size and alignment");
   check_zone_flags(vm, flags);
+  check_layout(vm, name, size, align, flags);
   uma_zone* zone = zone_create(vm, name, size, align, flags, 0);
   zone->uz_ctor = ctor;
   zone->uz_dtor = dtor;
@@ -160,6 +189,11 @@ uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
 void uma_zdestroy(uma_zone* zone) {
   Vm& vm = *zone->vm;
   vm.cpus.bind_any();
+  if (zdestroy_after_action(*zone)) return;
+  // Who was woken and has not run yet counts as well.
+  if (zone->uz_users.load() != 0)
+    vm.cpus.panic("not modelled: zone " + zone->uz_name +
+                  " is destroyed while somebody waits for it");
   for (uma_zone* other : zone_list(vm))
     if (other != zone && other->uz_keg != nullptr && other->uz_keg->zone == zone)
       vm.cpus.panic("not modelled: zone " + zone->uz_name + " is destroyed before its secondary " +

@@ -32,6 +32,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kNotModelled{"NOTPAGE", "SECONDARY", "CACHESPREAD",
                                                        "SMR"};
 constexpr std::uint64_t kMaxItem = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxPcpuItem = 4096;
 constexpr std::uint64_t kMaxAlign = 4096;
 
 template <std::size_t N>
@@ -110,6 +111,7 @@ void Parser::declare_zone(std::vector<Op>& ops, Op op, int depth) {
   zone.name = string_literal("the zone's name in double quotes");
   static const std::vector<std::string> kZoneKeys{"size", "align", "limit", "flags", "warning"};
   bool sized = false;
+  std::string_view size_at;
   while (!at_statement_end()) {
     const std::string_view key = word("size=, align=, limit=, flags= or warning=");
     if (!eat('=')) fail_here("WL_SYNTAX", "an attribute lacks its value", "\"=\"");
@@ -127,6 +129,7 @@ void Parser::declare_zone(std::vector<Op>& ops, Op op, int depth) {
     if (key == "size") {
       once(sized);
       sized = true;
+      size_at = at;
       zone.size = in_range(kMaxItem, "1 to 16M");
     } else if (key == "align") {
       once(zone.align != 0);
@@ -148,6 +151,8 @@ void Parser::declare_zone(std::vector<Op>& ops, Op op, int depth) {
     }
   }
   if (!sized) fail("WL_SYNTAX", symbol, "the zone's items have no size", "size=256");
+  if ((zone.flags & UMA_ZONE_PCPU) != 0 && zone.size > kMaxPcpuItem)
+    fail("WL_RANGE", size_at, "the size of a per-CPU item is out of range", "1 to 4096 with PCPU");
   op.detail = static_cast<Index>(result_.zones.size());
   zones_.emplace(std::string(symbol), op.detail);
   result_.zones.push_back(std::move(zone));

@@ -33,7 +33,8 @@ TEST(Uma9Zones, SetMaxBoundsTheCaches) {
       {1, 100, 25, 50},        // 100 / 2 / 2
       {4, 100, 6, 52},         // 100 / 8 / 2, 100 - 48
       {4, 12800, 254, 10768},  // capped
-      {4, 15, 0, 15},          // nothing is cached
+      {4, 15, 1, 7},           // one, as there is one for each
+      {4, 7, 0, 7},            // nothing is cached
   };
   for (const Row& row : kRows) {
     Machine m(small_config(row.cpus));
@@ -194,6 +195,26 @@ TEST(Uma9Zones, MaxactionMayDestroyTheZone) {
   });
   EXPECT_EQ(uma_zalloc(zone, kM_NOWAIT), nullptr);
   m.kernel.cpus().clock().advance(1);
+  for (const ZoneStats& row : m.kernel.zones()) EXPECT_NE(row.name, "act");
+}
+
+// REQ: UMA9-53. It is destroyed when its action is through, not under its feet.
+TEST(Uma9Zones, ZoneOfAnActionLivesUntilTheActionIsThrough) {
+  Machine m;
+  uma_zone* zone = zone_of(m, "act", 64);
+  uma_zone_set_max(zone, 1);
+  void* item = uma_zalloc(zone, kM_NOWAIT);
+  std::string name;
+  uma_zone_set_maxaction(zone, [&](uma_zone* which) {
+    uma_zfree(which, item);
+    uma_zdestroy(which);
+    EXPECT_EQ(uma_zone_get_max(which), 1);
+    for (const ZoneStats& row : m.kernel.zones())
+      if (row.name == "act") name = row.name;
+  });
+  EXPECT_EQ(uma_zalloc(zone, kM_NOWAIT), nullptr);
+  m.kernel.cpus().clock().advance(1);
+  EXPECT_EQ(name, "act");
   for (const ZoneStats& row : m.kernel.zones()) EXPECT_NE(row.name, "act");
 }
 
