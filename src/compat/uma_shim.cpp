@@ -79,6 +79,6 @@ void kern_uma_reclaim_wakeup(void) { dtmalloc::uma_reclaim_wakeup(vm()); }
 unsigned long kern_uma_size(void) { return dtmalloc::uma_size(vm()); }
 unsigned long kern_uma_limit(void) { return dtmalloc::uma_limit(vm()); }
 void kern_uma_set_limit(unsigned long limit) { dtmalloc::uma_set_limit(vm(), limit); }
-unsigned long kern_uma_avail(void) { return dtmalloc::uma_avail(vm()); }
+long kern_uma_avail(void) { return dtmalloc::uma_avail(vm()); }
 
 }  // extern "C"

@@ -12,6 +12,7 @@
 
 #include "kern/kernel_impl.hpp"
 #include "kern/redzone.hpp"
+#include "sys/kernel_number.hpp"
 #include "vm/memguard.hpp"
 
 namespace dtmalloc {

@@ -238,7 +238,6 @@ void* redzone_setup(Kernel::Impl& k, void* addr, std::size_t osize);
 std::size_t redzone_size(const Kernel::Impl& k, std::size_t size);
 
 // --- tunables.cpp
-std::optional<std::int64_t> parse_kernel_number(std::string_view text);
 std::optional<Diagnostic> check_tunables(const KernelConfig& config);
 std::optional<std::int64_t> tunable_number(const KernelConfig& config, std::string_view name);
 std::string_view tunable_text(const KernelConfig& config, std::string_view name);

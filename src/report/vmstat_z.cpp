@@ -11,6 +11,9 @@
 namespace dtmalloc::report {
 namespace {
 
+// A cache-only zone's is not in the stream.
+std::uint64_t limit_of(const ZoneStats& zone) { return zone.cache_only() ? 0 : zone.limit; }
+
 constexpr int kNewest = 2, kXdomain = 1, kSleep = 0;
 
 }  // namespace
@@ -34,16 +37,16 @@ std::string print_vmstat_z(const Snapshot& snapshot, int format) {
     if (format == kNewest) {
       const std::size_t width = zone.name.size() < 26 ? 26 - zone.name.size() : 1;
       out += fmt::format("{}:{:>{}},{:>7},{:>8},{:>8},{:>8},{:>4},{:>4},{:>4}\n", zone.name,
-                         zone.size, width, zone.limit, zone.used, zone.free, zone.requests,
+                         zone.size, width, limit_of(zone), zone.used, zone.free, zone.requests,
                          zone.fail, zone.sleep, zone.xdomain);
     } else if (format == kXdomain || format == kSleep) {
       out += fmt::format("{:<20} {:>6}, {:>6},{:>8},{:>8},{:>8},{:>4},{:>4}", zone.name + ":",
-                         zone.size, zone.limit, zone.used, zone.free, zone.requests, zone.fail,
+                         zone.size, limit_of(zone), zone.used, zone.free, zone.requests, zone.fail,
                          zone.sleep);
       out += format == kXdomain ? fmt::format(",{:>4}\n", zone.xdomain) : "\n";
     } else {
       out += fmt::format("{:<20} {:>8}, {:>8}, {:>8}, {:>8}, {:>8}\n", zone.name + ":", zone.size,
-                         zone.limit, zone.used, zone.free, zone.requests);
+                         limit_of(zone), zone.used, zone.free, zone.requests);
     }
   }
   return out;
@@ -58,7 +61,7 @@ std::string print_vmstat_z_json(const Snapshot& snapshot, int format) {
     if (!first) out += ',';
     first = false;
     out += fmt::format(R"({{"name":{},"size":{},"limit":{},"used":{},"free":{},"requests":{})",
-                       json_string(zone.name), zone.size, zone.limit, zone.used, zone.free,
+                       json_string(zone.name), zone.size, limit_of(zone), zone.used, zone.free,
                        zone.requests);
     if (format >= kSleep) out += fmt::format(R"(,"fail":{},"sleep":{})", zone.fail, zone.sleep);
     if (format >= kXdomain) out += fmt::format(R"(,"xdomain":{})", zone.xdomain);

@@ -72,11 +72,15 @@ void worker_pass(Vm& vm) {
   const InPass pass;
   {
     const std::lock_guard lock(vm.lowmem.mutex);
-    vm.lowmem.worker.due = false;
     vm.lowmem.worker.after = vm.cpus.clock().after(kWorkerPeriod);
   }
   invoke_lowmem_handlers(vm, VM_LOW_KMEM);
   uma_reclaim(vm, UMA_RECLAIM_DRAIN_CPU);
+  {
+    // What was asked for meanwhile is done. Who waits for pages by now is looked at below.
+    const std::lock_guard lock(vm.lowmem.mutex);
+    vm.lowmem.worker.due = false;
+  }
   if (vm.page_waiters.load() == 0) return;
   const std::uint64_t done = operations_done(vm);
   if (vm.lowmem.seen.exchange(done) == done) return;
@@ -147,9 +151,6 @@ void Vm::kmem_total_add(std::uint64_t bytes) {
 void uma_set_limit(Vm& vm, unsigned long limit) { vm.uma_kmem_limit.store(limit); }
 unsigned long uma_limit(Vm& vm) { return vm.uma_kmem_limit.load(); }
 unsigned long uma_size(Vm& vm) { return vm.uma_kmem_total.load(); }
-unsigned long uma_avail(Vm& vm) {
-  const unsigned long limit = uma_limit(vm), size = uma_size(vm);
-  return limit > size ? limit - size : 0;
-}
+long uma_avail(Vm& vm) { return static_cast<long>(uma_limit(vm) - uma_size(vm)); }
 
 }  // namespace dtmalloc

@@ -97,17 +97,23 @@ bool Memguard::zalloc(uma_zone& zone, void** item, void* udata, int flags) {
   const bool machinery = (zone.uz_flags & (UMA_ZFLAG_BUCKET | UMA_ZFLAG_INTERNAL)) != 0;
   void* const guarded = alloc(zone.uz_size, flags, machinery);
   if (guarded == nullptr) return false;
-  if (zone.uz_ctor == nullptr ||
-      zone.uz_ctor(guarded, static_cast<int>(zone.uz_size), udata, flags) == 0)
-    *item = guarded;
-  else
+  const int size = static_cast<int>(zone.uz_size);
+  if (zone.uz_init != nullptr && zone.uz_init(guarded, size, flags) != 0) {
     free(guarded);
+  } else if (zone.uz_ctor != nullptr && zone.uz_ctor(guarded, size, udata, flags) != 0) {
+    zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
+    if (zone.uz_fini != nullptr) zone.uz_fini(guarded, size);
+    free(guarded);
+  } else {
+    *item = guarded;
+  }
   return true;
 }
 
 bool Memguard::zfree(uma_zone& zone, void* item, void* udata) {
-  if (!owns(item)) return false;
+  if ((zone.uz_flags & (UMA_ZONE_SMR | UMA_ZFLAG_CACHE)) != 0 || !owns(item)) return false;
   if (zone.uz_dtor != nullptr) zone.uz_dtor(item, static_cast<int>(zone.uz_size), udata);
+  if (zone.uz_fini != nullptr) zone.uz_fini(item, static_cast<int>(zone.uz_size));
   free(item);
   return true;
 }

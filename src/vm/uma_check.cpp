@@ -140,7 +140,7 @@ std::string check_zone_lists(uma_zone& zone) {
 // Items that a zone has taken from its source: live, with CPUs, in its lists.
 static std::uint64_t items_out(uma_zone& zone, std::string& text) {
   const ZoneStats stats = zone_stats(zone);
-  const std::uint64_t live = stats.allocs - stats.frees;
+  const std::uint64_t live = stats.allocs - stats.frees - zone.uz_refused.load();
   std::uint64_t cached = stats.bucket_cache_items;
   for (const ZoneStats::Cpu& cpu : stats.cpus) cached += cpu.items;
   for (int id = 0; id < zone.vm->config.domains; ++id) {

@@ -152,7 +152,8 @@ uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int domain, int flags
   return bucket;
 }
 
-// Constructor and M_ZERO of an item that leaves the zone. Null: the constructor refused.
+// Constructor and M_ZERO of an item that leaves the zone. Null: the constructor refused. That is a
+// failure and no free; the caller counts the allocation, or has counted it.
 void* item_ctor(uma_zone& zone, void* item, void* udata, int flags) {
   const bool checked = zone.vm->config.invariants && !uma_dbg_skip(zone, item);
   if (checked && (zone.uz_flags & UMA_ZFLAG_TRASH) != 0)
@@ -160,7 +161,7 @@ void* item_ctor(uma_zone& zone, void* item, void* udata, int flags) {
   if (zone.uz_ctor != nullptr &&
       zone.uz_ctor(item, static_cast<int>(zone.uz_size), udata, flags) != 0) {
     zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
-    zone_free_item(zone, item);
+    zone_give_back(zone, &item, 1);
     return nullptr;
   }
   if (checked) uma_dbg_alloc(zone, item);
@@ -241,7 +242,6 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags) {
     cache.load_alloc(full);
     return true;
   }
-  if (zone.uz_bucket_size.load(std::memory_order_relaxed) == 0) return false;
   uma_bucket* bucket = cache.unload_alloc();
   section_exit();
   if (bucket != nullptr) bucket_free(zone, bucket, udata);
@@ -251,7 +251,8 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags) {
   if (round_robin) domain = zone_domain_highest(zone, domain);
   bool fresh = false;
   bucket = zone_take_bucket(zone, domain);
-  if (bucket == nullptr && !zone.vm->bucketdisable.load(std::memory_order_relaxed)) {
+  if (bucket == nullptr && zone.uz_bucket_size.load(std::memory_order_relaxed) != 0 &&
+      !zone.vm->bucketdisable.load(std::memory_order_relaxed)) {
     bucket = zone_alloc_bucket(zone, udata, round_robin ? UMA_ANYDOMAIN : domain, flags);
     fresh = bucket != nullptr;
   }
@@ -337,7 +338,10 @@ void* uma_zalloc_arg(uma_zone* zone, void* udata, int flags) {
         void* item = *--cache.top;
         owner_add(cache.uc_allocs, 1);
         section_exit();
-        return item_ctor(*zone, item, udata, flags);
+        item = item_ctor(*zone, item, udata, flags);
+        // The CPU has counted it, and no free will match.
+        if (item == nullptr) zone->uz_refused.fetch_add(1, std::memory_order_relaxed);
+        return item;
       }
     } while (cache_alloc(*zone, udata, flags));
     section_exit();
@@ -349,7 +353,10 @@ void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
   Vm& vm = *zone->vm;
   if (vm.config.domains == 1) return uma_zalloc_arg(zone, udata, flags);
   vm.cpus.bind_any();
-  if (vm.config.invariants) uma_zalloc_debug(*zone, flags);
+  if (vm.config.invariants) {
+    if (!zone->first_touch()) vm.cpus.panic("uma_zalloc_domain: called with non-FIRSTTOUCH zone.");
+    uma_zalloc_debug(*zone, flags);
+  }
   if (vm.memguard != nullptr) {
     void* guarded = nullptr;
     if (vm.memguard->zalloc(*zone, &guarded, udata, flags)) return guarded;
@@ -368,11 +375,11 @@ void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
 }
 
 void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
-  if (item == nullptr) return;
   Vm& vm = *zone->vm;
   vm.cpus.bind_any();
   bool checked = vm.config.invariants;
   if (checked) uma_zfree_debug(*zone);
+  if (item == nullptr) return;
   if (vm.memguard != nullptr && vm.memguard->zfree(*zone, item, udata)) return;
   if (checked) {
     checked = !uma_dbg_skip(*zone, item);
@@ -419,8 +426,9 @@ void* zone_alloc_item(uma_zone& zone, void* udata, int domain, int flags) {
     zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
-  zone.uz_allocs.fetch_add(1, std::memory_order_relaxed);
-  return item_ctor(zone, item, udata, flags);
+  item = item_ctor(zone, item, udata, flags);
+  if (item != nullptr) zone.uz_allocs.fetch_add(1, std::memory_order_relaxed);
+  return item;
 }
 
 // Straight to its slab; the destructor has run.

@@ -94,6 +94,11 @@ bool uma_dbg_skip(uma_zone& zone, const void* item) {
 
 void uma_zalloc_debug(uma_zone& zone, int flags) {
   CpuSet& cpus = zone.vm->cpus;
+  if ((flags & m::EXEC) != 0) cpus.panic("uma_zalloc_debug: called with M_EXEC");
+  if (curcpu->critbase != 0)
+    cpus.panic("uma_zalloc_debug: called within spinlock or critical section");
+  if ((zone.uz_flags & UMA_ZONE_PCPU) != 0 && (flags & m::ZERO) != 0)
+    cpus.panic("uma_zalloc_debug: allocating from a pcpu zone with M_ZERO");
   constexpr int kMaxBadFlags = 10;
   const int wait = flags & (m::WAITOK | m::NOWAIT);
   if ((wait == 0 || wait == (m::WAITOK | m::NOWAIT)) &&
@@ -103,9 +108,6 @@ void uma_zalloc_debug(uma_zone& zone, int flags) {
     for (auto site = sites.rbegin(); site != sites.rend(); ++site) text += "  at " + *site + "\n";
     cpus.console(text);
   }
-  if ((flags & m::EXEC) != 0) cpus.panic("uma_zalloc_debug: called with M_EXEC");
-  if (curcpu->critbase != 0)
-    cpus.panic("uma_zalloc_debug: called within spinlock or critical section");
 }
 
 void uma_zfree_debug(uma_zone& zone) {

@@ -121,10 +121,11 @@ struct uma_domain {
   std::uint64_t ud_free_slabs = 0;
 };
 
-// How a keg cuts its slabs.
+// How a keg cuts its slabs. No items: no header has a place.
 struct KegLayout {
   std::uint32_t rsize, ppera, ipers;
   bool offpage;
+  bool vtoslab;              // the header is not in every item's page
   std::uint32_t pgoff;       // of an inline header
   std::uint32_t efficiency;  // percent, as the sysctl has it
 };
@@ -218,6 +219,7 @@ struct uma_zone {
   std::uint16_t uz_reclaimers = 0;  // who may be at work on it (ZonesInUse, an action); ditto
   std::atomic<std::uint32_t> uz_users{0};  // who may sleep in an allocation from it
   std::atomic<std::uint64_t> uz_allocs{0}, uz_frees{0}, uz_fails{0}, uz_sleeps{0};
+  std::atomic<std::uint64_t> uz_refused{0};      // of the CPUs' uc_allocs: the constructor refused
   std::unique_ptr<uma_zone_domain[]> uz_domain;  // one a NUMA domain
   std::mutex uz_cross_lock;                      // guards uzd_cross of all domains
   // uz_cpu[id]: made at the first use on that CPU; those of malloc zones lie in the CPU itself.
@@ -307,8 +309,9 @@ struct ZonesInUse {
 // Full buckets to slabs, empty slabs to the supply. True: some bucket went.
 bool zone_reclaim(uma_zone& zone, int domain, Reclaim how);
 void keg_drain(uma_keg& keg, int domain);
-// The slab, on no list and not counted any more, is finished and its pages given back.
-void keg_free_slab(uma_keg& keg, uma_slab* slab);
+// The slab, on no list and not counted any more, is finished and its pages given back. `items`: so
+// many were initialised.
+void keg_free_slab(uma_keg& keg, uma_slab* slab, std::uint32_t items);
 // One look of the 20 s timer. False: neither this one nor a later one would find anything to do.
 bool uma_timeout_pass(Vm& vm);
 

@@ -7,6 +7,7 @@
 // Differs:      a slab's state is not inside it
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "sys/format.hpp"
 #include "vm/uma_int.hpp"
@@ -14,6 +15,7 @@
 namespace dtmalloc {
 namespace {
 
+constexpr std::size_t kSmallestUnit = 8;      // UMA_SMALLEST_UNIT
 constexpr std::size_t kSlabHeader = 24;       // struct uma_slab without its bits
 constexpr std::size_t kHashSlabHeader = 48;   // struct uma_hash_slab without its bits
 constexpr std::uint32_t kSmallOffpage = 256;  // items of "UMA Slabs 0"
@@ -37,17 +39,17 @@ std::uint64_t efficiency_of(std::uint64_t used, std::uint64_t total) {
   return (used << 31) / total;
 }
 
-Candidate inline_format(std::size_t slab, std::size_t rsize, bool invariants) {
-  const auto most =
-      static_cast<std::uint32_t>(std::min<std::size_t>(slab / rsize, SLAB_MAX_SETSIZE));
-  std::uint32_t items = most;
-  while (items > 0 && items * rsize + slab_header_size(items, invariants) > slab) --items;
+// `pad`: bytes from an item's end to the next one, which the last item does without.
+Candidate inline_format(std::size_t slab, std::size_t rsize, std::size_t pad, bool invariants) {
+  auto items =
+      static_cast<std::uint32_t>(std::min<std::size_t>((slab + pad) / rsize, SLAB_MAX_SETSIZE));
+  while (items > 0 && items * rsize - pad + slab_header_size(items, invariants) > slab) --items;
   return {items, false, efficiency_of(items * rsize, slab)};
 }
 
-Candidate offpage_format(std::size_t slab, std::size_t rsize, bool invariants) {
+Candidate offpage_format(std::size_t slab, std::size_t rsize, std::size_t pad, bool invariants) {
   const auto items =
-      static_cast<std::uint32_t>(std::min<std::size_t>(slab / rsize, SLAB_MAX_SETSIZE));
+      static_cast<std::uint32_t>(std::min<std::size_t>((slab + pad) / rsize, SLAB_MAX_SETSIZE));
   return {items, true, efficiency_of(items * rsize, slab + offpage_header_size(items, invariants))};
 }
 
@@ -144,8 +146,8 @@ void slab_free_item(uma_keg& keg, uma_slab* slab, void* item) {
 }
 
 // Pages and header of one more slab of a domain, or null. No lock held; sleeps with M_WAITOK, for
-// the header and for the pages.
-uma_slab* keg_alloc_slab(uma_keg& keg, int domain, int flags) {
+// the header and for the pages. `waits`: the caller tries until there is one.
+uma_slab* keg_alloc_slab(uma_keg& keg, int domain, int flags, bool waits) {
   Vm& vm = *keg.vm;
   flags &= ~m::ZERO;
   uma_zone* headers = (keg.uk_flags & UMA_ZFLAG_OFFPAGE) == 0 ? nullptr : slab_zone(keg);
@@ -184,24 +186,32 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int domain, int flags) {
     vm.page_slab[page].store(reinterpret_cast<std::uintptr_t>(slab), std::memory_order_release);
     vm.set_page_zone(page, keg.page_zone);
   }
-  if (keg.uk_init != nullptr)
-    for (std::uint32_t item = 0; item < keg.uk_ipers; ++item)
-      keg.uk_init(slab->us_data + item * keg.uk_rsize, static_cast<int>(keg.uk_size), flags);
   vm.kmem_total_add(keg.uk_ppera * kPageBytes);
+  // A malloc zone's items are zeroed one by one. Nobody looks at fresh headers and
+  // buckets.
+  if ((keg.uk_flags & (UMA_ZONE_MALLOC | UMA_ZFLAG_BUCKET | UMA_ZFLAG_INTERNAL)) == 0)
+    std::memset(slab->us_data, 0, keg.uk_ppera * kPageBytes);
+  if (keg.uk_init == nullptr) return slab;
+  for (std::uint32_t item = 0; item < keg.uk_ipers; ++item) {
+    void* const mem = slab->us_data + item * keg.uk_rsize;
+    if (keg.uk_init(mem, static_cast<int>(keg.uk_size), flags) == 0) continue;
+    keg_free_slab(keg, slab, item);
+    if (waits)  // a kernel tries again at once, for ever
+      vm.cpus.panic("not modelled: the init of keg " + keg.uk_name +
+                    " refuses an item that is waited for");
+    return nullptr;
+  }
   return slab;
 }
 
-// A slab of `domain`, or with `any` of the first domain from there that has one; its ud_lock is
-// taken. Null: none, no lock.
+// A slab of `domain`; its ud_lock is taken. Null: none, no lock. Who walks over domains makes a
+// slab in this one before it goes on, so that the slabs spread.
 uma_slab* keg_fetch_free_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int domain,
-                              bool any, int flags) {
-  const int domains = any ? keg.vm->config.domains : 1;
-  for (int i = 0; i < domains; ++i) {
-    uma_domain& here = keg.domain((domain + i) % keg.vm->config.domains);
-    lock = std::unique_lock(here.ud_lock);
-    if (uma_slab* slab = first_slab(keg, here, flags)) return slab;
-    lock.unlock();
-  }
+                              int flags) {
+  uma_domain& here = keg.domain(domain);
+  lock = std::unique_lock(here.ud_lock);
+  if (uma_slab* slab = first_slab(keg, here, flags)) return slab;
+  lock.unlock();
   return nullptr;
 }
 
@@ -219,10 +229,12 @@ uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int w
   if (any)
     vm_domainset_iter_policy_ref_init(di, vm, *DOMAINSET_RR(), &keg.dr_iter, &domain, &asked);
   while (true) {
-    if (uma_slab* slab = keg_fetch_free_slab(keg, lock, domain, any, flags)) return slab;
+    if (uma_slab* slab = keg_fetch_free_slab(keg, lock, domain, flags)) return slab;
     check_reserve_flags(vm, flags);
     const std::uint64_t seen = any ? 0 : vm.page_frees(DomainMask{1} << domain);
-    uma_slab* slab = (flags & m::NOVM) != 0 ? nullptr : keg_alloc_slab(keg, domain, asked);
+    uma_slab* slab = (flags & m::NOVM) != 0
+                         ? nullptr
+                         : keg_alloc_slab(keg, domain, asked, (flags & m::WAITOK) != 0);
     if (slab != nullptr) {
       uma_domain& here = keg.domain(domain);
       lock = std::unique_lock(here.ud_lock);
@@ -243,7 +255,7 @@ uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int w
       break;
     }
   }
-  return keg_fetch_free_slab(keg, lock, domain, any, flags);
+  return keg_fetch_free_slab(keg, lock, domain, flags);
 }
 
 }  // namespace
@@ -260,33 +272,41 @@ std::size_t offpage_header_size(std::uint32_t items, bool invariants) {
 KegLayout keg_layout(std::size_t size, int align, bool invariants, std::uint32_t flags, int cpus,
                      bool multipage) {
   constexpr std::uint64_t kEnough = (std::uint64_t{100 - UMA_MAX_WASTE} << 31) / 100;
-  const std::size_t rsize = round_up(size, static_cast<std::size_t>(align) + 1);
+  const std::size_t rsize =
+      round_up(std::max(size, kSmallestUnit), static_cast<std::size_t>(align) + 1);
+  const std::size_t pad = rsize - size;
   const bool pcpu = (flags & UMA_ZONE_PCPU) != 0;
+  const bool one_size = !multipage || (flags & (UMA_ZONE_PCPU | UMA_ZONE_CONTIG)) != 0;
+  // Nobody but the user touches the pages of a NOTOUCH zone. A zone that others' headers or pages
+  // depend on takes no headers from elsewhere.
+  const bool may_inline = (flags & (UMA_ZONE_NOTOUCH | UMA_ZONE_PCPU)) == 0;
+  const bool may_offpage = (flags & (UMA_ZONE_VM | UMA_ZFLAG_INTERNAL)) == 0;
   Candidate best;
   std::size_t best_slab = 0;
   for (std::size_t step = 1; step <= SLAB_MAX_SETSIZE; ++step) {
     // Small items: more pages. Large ones: pages for more items.
     const std::size_t slab =
-        rsize <= kPageBytes ? step * kPageBytes : round_up(step * rsize, kPageBytes);
+        rsize <= kPageBytes ? step * kPageBytes : round_up(step * rsize - pad, kPageBytes);
     if (rsize <= kPageBytes && slab / rsize > SLAB_MAX_SETSIZE && step > 1) break;
-    for (const Candidate& format :
-         {inline_format(slab, rsize, invariants), offpage_format(slab, rsize, invariants)}) {
-      // Nobody but the user touches the pages of such a zone.
-      if ((flags & UMA_ZONE_NOTOUCH) != 0 && !format.offpage) continue;
+    for (const Candidate& format : {inline_format(slab, rsize, pad, invariants),
+                                    offpage_format(slab, rsize, pad, invariants)}) {
+      if (!(format.offpage ? may_offpage : may_inline)) continue;
       if (format.efficiency > best.efficiency) {
         best = format;
         best_slab = slab;
       }
       if (best.efficiency >= kEnough) break;
     }
-    if (best.efficiency >= kEnough || pcpu || !multipage) break;
+    if (best.efficiency >= kEnough || one_size) break;
   }
   KegLayout out{};
   out.rsize = static_cast<std::uint32_t>(rsize);
   out.ppera =
       pcpu ? static_cast<std::uint32_t>(cpus) : static_cast<std::uint32_t>(best_slab / kPageBytes);
   out.ipers = best.ipers;
+  if (best.ipers == 0) return out;
   out.offpage = best.offpage;
+  out.vtoslab = best.offpage || (best.ipers - 1) * rsize >= kPageBytes;
   out.pgoff =
       best.offpage
           ? 0
@@ -305,7 +325,7 @@ void keg_prealloc_slab(uma_keg& keg) {
   if (vm_domainset_iter_policy_ref_init(di, *keg.vm, *DOMAINSET_RR(), &keg.dr_iter, &domain,
                                         &flags) != 0)
     return;
-  while ((slab = keg_alloc_slab(keg, domain, flags)) == nullptr)
+  while ((slab = keg_alloc_slab(keg, domain, flags, true)) == nullptr)
     if (vm_domainset_iter_policy(di, &domain) != 0) return;
   uma_domain& here = keg.domain(domain);
   const std::lock_guard lock(here.ud_lock);
@@ -332,8 +352,11 @@ int zone_import(uma_zone& zone, void** items, int max, int domain, int flags) {
     uma_slab* slab = keg_fetch_slab(keg, lock, domain, flags);
     if (slab == nullptr) break;
     const int stop = std::min(max, count + stripe);
+    uma_domain& from = keg.domain(slab->us_domain);
     do {
       items[count++] = slab_alloc_item(keg, slab);
+      // One may have been the reserve's, not all.
+      if (keg.uk_reserve > 0 && from.ud_free_items <= keg.uk_reserve) return count;
     } while (slab->us_freecount != 0 && count < stop);
     lock.unlock();
     flags = (flags & ~m::WAITOK) | m::NOWAIT;

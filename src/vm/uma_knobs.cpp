@@ -4,18 +4,19 @@
 // Counterpart:  sys/vm/uma_core.c, uma_dbg.c, vm_pageout.c (SYSCTL_*)
 // Differs:      vm.debug.divisor is read when the machine boots only, as in the kernel
 #include <cerrno>
-#include <charconv>
+#include <limits>
 
+#include "sys/kernel_number.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
 namespace {
 
 std::optional<int> number_of(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  using Int = std::numeric_limits<int>;
+  const std::optional<std::int64_t> value = parse_kernel_number(text);
+  if (!value || *value < Int::min() || *value > Int::max()) return std::nullopt;
+  return static_cast<int>(*value);
 }
 
 bool is_request(int req) {

@@ -104,9 +104,9 @@ ZonesInUse::~ZonesInUse() {
   for (uma_zone* zone : zones) --zone->uz_reclaimers;
 }
 
-void keg_free_slab(uma_keg& keg, uma_slab* slab) {
+void keg_free_slab(uma_keg& keg, uma_slab* slab, std::uint32_t items) {
   Vm& vm = *keg.vm;
-  for (std::uint32_t i = keg.uk_ipers; i-- > 0;) {
+  for (std::uint32_t i = items; i-- > 0;) {
     void* item = slab->us_data + i * keg.uk_rsize;
     if (keg.trash && !uma_dbg_kskip(keg, item)) trash_check(vm, item, keg.uk_size, "");
     if (keg.uk_fini != nullptr) keg.uk_fini(item, static_cast<int>(keg.uk_size));
@@ -152,7 +152,7 @@ void keg_drain(uma_keg& keg, int domain) {
         gone = slab;
       }
     }
-    while (gone != nullptr) keg_free_slab(keg, std::exchange(gone, gone->us_next));
+    while (gone != nullptr) keg_free_slab(keg, std::exchange(gone, gone->us_next), keg.uk_ipers);
   }
 }
 

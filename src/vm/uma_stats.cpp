@@ -187,9 +187,9 @@ std::string zone_stats_stream(Vm& vm) {
     uma_type_header header{};
     zone.name.copy(header.uth_name, UTH_MAX_NAME - 1);
     header.uth_size = low(zone.size);
-    header.uth_limit = low(zone.limit);
     if (!zone.cache_only()) {
       const auto pages = [&](std::uint64_t items) { return low(items / zone.ipers * zone.ppera); };
+      header.uth_limit = low(zone.limit);
       header.uth_align = zone.align;
       header.uth_rsize = zone.rsize;
       header.uth_maxpages = pages(zone.limit);

@@ -90,7 +90,7 @@ class ZoneNodes {
  private:
   void keg() {
     if (zone_.cache_only()) {
-      add("keg.name", "cache_zone", "there is none");
+      add("keg.name", "cache zone", "there is none");
       return;
     }
     add("keg.name", zone_.keg_name, "name of the slab allocator");

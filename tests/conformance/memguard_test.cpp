@@ -299,6 +299,29 @@ TEST(Memguard, Zones) {
   }
 }
 
+// REQ: OPT-47. A secondary zone's init and fini run about its constructors; a refusal is a failure.
+TEST(Memguard, SecondaryZones) {
+  Machine m(memguard({{"vm.memguard.desc", "second"}}));
+  static std::string calls;
+  static int refused;
+  calls.clear();
+  refused = 0;
+  uma_zone* const primary = uma_zcreate(m.kernel.vm(), "first", 100, nullptr, nullptr, nullptr,
+                                        nullptr, UMA_ALIGN_PTR, 0);
+  uma_zone* const zone = uma_zsecond_create(
+      "second", [](void*, int, void*, int) { return calls += "c", refused; },
+      [](void*, int, void*) { calls += "d"; }, [](void*, int, int) { return calls += "i", 0; },
+      [](void*, int) { calls += "f"; }, primary);
+  void* const item = uma_zalloc(zone, kM_WAITOK);
+  EXPECT_TRUE(guarded(m, item));
+  uma_zfree(zone, item);
+  EXPECT_EQ(calls, "icdf");
+  refused = 1;
+  EXPECT_EQ(uma_zalloc(zone, kM_NOWAIT), nullptr);
+  EXPECT_EQ(calls, "icdficf");
+  EXPECT_EQ(m.zone("second").fail, 1u);
+}
+
 // REQ: OPT-17, OPT-47. All of UMA by chance: its own buckets are guarded, and out of a store's
 // reach.
 TEST(Memguard, EverythingByChance) {

@@ -89,11 +89,13 @@ TEST(NumaKeg, WithoutADomainItTakesTurns) {
     domains.push_back(u.domain(items.back()));
   }
   EXPECT_EQ(domains, (std::vector<int>{0, 1, 2, 3, 0, 1}));
-  // A slab with a free item is better than a new one, wherever it is.
+  // A free item of another domain waits until it is that domain's turn.
   const std::uint64_t pages = u.m.zone("pages").keg_pages;
-  uma_zfree(zone, items[1]);
-  EXPECT_EQ(u.domain(uma_zalloc(zone, kM_WAITOK)), 1);
-  EXPECT_EQ(u.m.zone("pages").keg_pages, pages);
+  uma_zfree(zone, items[3]);
+  EXPECT_EQ(u.domain(uma_zalloc(zone, kM_WAITOK)), 2);
+  EXPECT_EQ(u.m.zone("pages").keg_pages, pages + 1);
+  EXPECT_EQ(uma_zalloc(zone, kM_WAITOK), items[3]);
+  EXPECT_EQ(u.m.zone("pages").keg_pages, pages + 1);
 }
 
 TEST(NumaKeg, WithoutADomainItPassesFullOnes) {

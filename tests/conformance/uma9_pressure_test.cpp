@@ -35,7 +35,7 @@ TEST(Uma9Pressure, SoftLimitWakesTheWorker) {
   Clock& clock = m.kernel.cpus().clock();
   m.kernel.free(m.kernel.malloc(16, &m.type, M_WAITOK), &m.type);
   uma_set_limit(vm, uma_size(vm));
-  EXPECT_EQ(uma_avail(vm), 0u);
+  EXPECT_EQ(uma_avail(vm), 0);
   void* p = m.kernel.malloc(65537, &m.type, M_NOWAIT);  // the limit itself is not exceeded
   ASSERT_NE(p, nullptr);
   EXPECT_EQ(clock.next_one_shot(), ~std::uint64_t{0});
@@ -55,7 +55,9 @@ TEST(Uma9Pressure, SoftLimitWakesTheWorker) {
   EXPECT_EQ(clock.next_one_shot(), ~std::uint64_t{0});
   for (std::size_t i = 1; i < calls.size(); ++i) EXPECT_GE(calls[i] - calls[i - 1], kSecond);
   uma_set_limit(vm, 1 << 30);
-  EXPECT_EQ(uma_avail(vm), (1u << 30) - uma_size(vm));
+  EXPECT_EQ(uma_avail(vm), (1 << 30) - static_cast<long>(uma_size(vm)));
+  uma_set_limit(vm, 0);
+  EXPECT_EQ(uma_avail(vm), -static_cast<long>(uma_size(vm)));
 }
 
 // REQ: UMA9-41. Below the wake-up threshold the page daemon calls the handlers and trims, at most

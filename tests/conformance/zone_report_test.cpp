@@ -171,7 +171,7 @@ TEST(ZoneReport, CacheZonesStandFirstAndSecondaryBeforePrimary) {
             "           cache 1      100        0        0            0      126\n");
   const std::string uma = report::print_ddb_uma(report::take_snapshot(m.kernel), true);
   EXPECT_EQ(uma.find("cache"), std::string::npos);
-  EXPECT_EQ(m.value("cache_2.keg.name"), "cache_zone");
+  EXPECT_EQ(m.value("cache_2.keg.name"), "cache zone");
   EXPECT_EQ(m.value("cache_2.keg.ipers"), "(none)");
   EXPECT_EQ(m.value("cache_2.stats.allocs"), "1");
 }
@@ -209,7 +209,15 @@ TEST(ZoneReport, ALimitIsTold) {
   EXPECT_EQ(
       line_of(report::print_vmstat_z(report::take_snapshot(m.kernel), 2), "primary:").substr(0, 35),
       "primary:                256,   1000");
+  uma_zone_set_max(m.newer, 500);  // a cache-only zone's is told by the sysctl alone
+  EXPECT_EQ(m.value("cache_2.limit.max_items"), "500");
+  EXPECT_EQ(
+      line_of(report::print_vmstat_z(report::take_snapshot(m.kernel), 2), "cache 2:").substr(0, 35),
+      "cache 2:                 50,      0");
   for (const support::MemstatZone& row : support::memstat_uma(m.stream())) {
+    if (row.name == "cache 2") {
+      EXPECT_EQ(row.countlimit, 0u);
+    }
     if (row.name == "primary") {
       EXPECT_EQ(row.countlimit, 1000u);
       EXPECT_EQ(row.maxpages, 66u);  // 1000 / 15 slabs of a page

@@ -106,7 +106,8 @@ inline void* zpcpu_get_cpu(void* item, int cpu) {
 // The kernel's zone "pcpu-4", "-8", "-16", "-32" or "-64"; null for another size.
 uma_zone* pcpu_zone(Vm& vm, std::size_t size);
 
-// --- limits. At its limit a zone refuses M_NOWAIT and makes M_WAITOK wait its turn.
+// --- limits. At its limit a zone refuses M_NOWAIT and makes M_WAITOK wait its turn. As in the
+// kernel the sizes are plain words: set them before others use the zone.
 int uma_zone_set_max(uma_zone* zone, int nitems);        // also bounds the caches; returns nitems
 void uma_zone_set_maxcache(uma_zone* zone, int nitems);  // the caches alone
 int uma_zone_get_max(uma_zone* zone);                    // 0: none
@@ -117,7 +118,7 @@ void uma_zone_set_warning(uma_zone* zone, const char* warning);
 void uma_zone_set_maxaction(uma_zone* zone, std::function<void(uma_zone*)> action);
 bool uma_zone_exhausted(uma_zone* zone);  // whether somebody waits
 
-// --- reserves and sizes
+// --- reserves (set before others use the zone) and sizes
 void uma_zone_reserve(uma_zone* zone, int items);  // only M_USE_RESERVE takes the last `items`
 void uma_prealloc(uma_zone* zone, int items);      // makes slabs for so many; may sleep
 std::size_t uma_zone_memory(uma_zone* zone);       // bytes of its slabs, or of a cache's items
@@ -125,7 +126,7 @@ unsigned long uma_size(Vm& vm);                    // bytes of all slabs and lar
 // The soft limit of uma_size(); beyond it the caches are drained. Nothing is refused.
 unsigned long uma_limit(Vm& vm);
 void uma_set_limit(Vm& vm, unsigned long limit);
-unsigned long uma_avail(Vm& vm);  // limit less size, or 0
+long uma_avail(Vm& vm);           // limit less size; negative beyond the limit
 void uma_reclaim_wakeup(Vm& vm);  // the worker is to drain the caches, at most once a second
 
 // --- giving memory back

@@ -94,7 +94,7 @@ void kern_uma_reclaim_wakeup(void);
 unsigned long kern_uma_size(void);
 unsigned long kern_uma_limit(void);
 void kern_uma_set_limit(unsigned long limit);
-unsigned long kern_uma_avail(void);
+long kern_uma_avail(void);
 
 #define uma_zcreate kern_uma_zcreate
 #define uma_zsecond_create kern_uma_zsecond_create
