@@ -43,7 +43,7 @@ class Importer {
       : table_(std::move(table)), file_(file), options_(options) {}
 
   Result<ImportResult> all() {
-    take_diff_side();
+    take_first_state();
     choose_release();
     if (auto conflict = check_release()) {
       tell();
@@ -61,7 +61,7 @@ class Importer {
                     ": a table of release 16 cannot be imported: 1.4K and 4.0M lost digits; "
                     "`vmstat -m --libxo json` keeps them";
       }
-      d.expected = "rows such as `temp 12 2K 36 16,32,64` or `temp 12 2K - 36 16,32,64`";
+      d.expected = "rows such as `temp 12 1K 36 16,32,64` or `temp 12 1K - 36 16,32,64`";
       return d;
     }
     for (const VmstatRow& row : table_.rows) import_row(row);
@@ -73,6 +73,13 @@ class Importer {
         counted(table_.rows.size(), "row"), format_name(format_),
         options_.replay_history ? "replayed" : "history", release_, print_size(mem),
         format_name(format_));
+    if (std::any_of(table_.rows.begin(), table_.rows.end(), [](const VmstatRow& row) {
+          return row.format == VmstatFormat::m1 || row.format == VmstatFormat::m0;
+        })) {
+      table_.notes.push_back(file_ +
+                             ": the numbers of HighUse are left out; --report "
+                             "vmstat-m=capture prints a dash there");
+    }
     tell();
     ImportResult result;
     result.text = head_ + boot_ + body_;
@@ -94,24 +101,43 @@ class Importer {
     table_.notes.push_back(fmt::format("{}:{}: {}", file_, row.line, text));
   }
 
-  // A diff shows a state before and one after: the first is imported, the change is told.
-  void take_diff_side() {
+  // A diff, or two tables in one file, show two states: the first is imported, the change is told.
+  void take_first_state() {
     auto& rows = table_.rows;
-    const auto is_after = [](const VmstatRow& row) { return row.side == '+'; };
-    const bool has_before =
+    const bool diff =
         std::any_of(rows.begin(), rows.end(), [](const VmstatRow& row) { return row.side == '-'; });
-    if (!has_before) return;
+    // Fragments of one table, each under its header, have no type in common.
+    std::set<std::string> first;
+    for (const VmstatRow& row : rows)
+      if (row.capture == 0) first.insert(row.name);
+    const bool again = std::any_of(rows.begin(), rows.end(), [&](const VmstatRow& row) {
+      return row.capture > 0 && first.contains(row.name);
+    });
+    const auto is_after = [diff, again](const VmstatRow& row) {
+      return (again && row.capture > 0) || (diff && row.side == '+');
+    };
     std::set<const VmstatRow*> matched;
+    std::uint64_t unchanged = 0;
     for (const VmstatRow& after : rows) {
       if (!is_after(after)) continue;
-      const auto before = std::find_if(rows.begin(), rows.end(), [&](const VmstatRow& row) {
-        return row.side == '-' && row.name == after.name && !matched.contains(&row);
-      });
-      if (before == rows.end()) {
+      // The row of that name in the state before, of those not spoken for yet.
+      const VmstatRow* before = nullptr;
+      for (const VmstatRow& row : rows) {
+        if (&row == &after) break;
+        const bool earlier = row.capture < after.capture || (diff && row.side == '-');
+        if (!earlier || row.name != after.name || matched.contains(&row)) continue;
+        if (before == nullptr || row.capture > before->capture) before = &row;
+      }
+      if (before == nullptr) {
         note(after, fmt::format("{}: new after the change, left out", after.name));
         continue;
       }
-      matched.insert(&*before);
+      matched.insert(before);
+      if (before->inuse == after.inuse && before->requests == after.requests &&
+          memory(*before).hi == memory(after).hi) {
+        ++unchanged;
+        continue;
+      }
       const auto change = [](std::uint64_t from, std::uint64_t to) {
         return static_cast<std::int64_t>(to - from);
       };
@@ -120,6 +146,10 @@ class Importer {
                               after.name, change(before->inuse, after.inuse),
                               change(before->memuse_kib, after.memuse_kib),
                               change(before->requests, after.requests)));
+    }
+    if (unchanged != 0) {
+      table_.notes.push_back(
+          fmt::format("{}: {} unchanged in the later state", file_, counted(unchanged, "type")));
     }
     std::erase_if(rows, is_after);
   }
@@ -362,9 +392,10 @@ Result<ImportResult> import_vmstat_m(std::string_view text, const std::string& f
   VmstatTable table = json ? read_vmstat_json(text, file) : read_vmstat_m(text, file);
   const bool none = table.rows.empty() && !table.humanized;
   auto result = Importer(std::move(table), file, options).all();
-  if (!result && none && !read_vmstat_z(text, file).rows.empty()) {
+  if (!result && none &&
+      !(json ? read_vmstat_z_json(text, file) : read_vmstat_z(text, file)).rows.empty()) {
     Diagnostic d = result.error();
-    d.expected = "types; these are rows of vmstat -z: import vmstat-z";
+    d.expected = "types; this is a table of vmstat -z: use import vmstat-z";
     return d;
   }
   return result;

@@ -11,6 +11,7 @@
 #include <dtmalloc/workload/workload.hpp>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "vm/uma_int.hpp"
 #include "workload/import_text.hpp"
@@ -140,6 +141,7 @@ class Importer {
       return row.capture > 0 || (diff && row.side == '+');
     };
     std::set<const ZoneRow*> matched;
+    std::uint64_t unchanged = 0;
     for (const ZoneRow& after : rows) {
       if (!later(after)) continue;
       // The row of that name in the state before, of those not spoken for yet.
@@ -156,6 +158,11 @@ class Importer {
         continue;
       }
       matched.insert(before);
+      if (std::tie(before->requests, before->used, before->free, before->fail) ==
+          std::tie(after.requests, after.used, after.free, after.fail)) {
+        ++unchanged;
+        continue;
+      }
       const auto change = [](std::uint64_t from, std::uint64_t to) {
         return from == to ? fmt::format("unchanged ({})", to)
                           : fmt::format("{:+}", static_cast<std::int64_t>(to - from));
@@ -165,6 +172,10 @@ class Importer {
                               before->line, change(before->requests, after.requests),
                               change(before->used, after.used), change(before->free, after.free),
                               change(before->fail, after.fail)));
+    }
+    if (unchanged != 0) {
+      table_.notes.push_back(
+          fmt::format("{}: {} unchanged in the later state", file_, counted(unchanged, "zone")));
     }
     std::erase_if(rows, later);
   }
@@ -187,7 +198,10 @@ class Importer {
     }
     const ZoneFormat format = table_.rows.front().format;
     const bool old = format == ZoneFormat::z1 && largest <= 4096;
+    // A whole dump of the sysctls is taken for one of the newest release.
+    const bool whole_dump = format == ZoneFormat::sysctl && prefix;
     release_ = format == ZoneFormat::z16  ? 16
+               : whole_dump               ? 16
                : prefix                   ? 14
                : bare                     ? (old ? 8 : 12)
                : format == ZoneFormat::z1 ? 8
@@ -220,6 +234,7 @@ class Importer {
       ZoneRow& all = sums[row.name];
       all.line = row.line;
       all.name = row.name;
+      all.size = row.size;
       all.used = sum(all.used, row.used);
       all.free = sum(all.free, row.free);
       all.requests = sum(all.requests, row.requests);
@@ -229,6 +244,10 @@ class Importer {
       const ZoneRow& all = sums[name];
       note(all, fmt::format("{} zones of this name: used {}, free {}, requests {}", rows[name],
                             all.used, all.free, all.requests));
+      if (class_of(all) == 0) continue;
+      note(all,
+           "these share one zone when the workload runs: whose blocks they are is not in the "
+           "table, so maxzones= could not part them");
     }
   }
 
@@ -259,6 +278,7 @@ class Importer {
   void slabs(const ZoneRow& row) {
     const int align = static_cast<int>(std::min<std::uint64_t>(row.keg.align.value_or(7), 4095));
     const KegLayout layout = keg_layout(row.size, align, false);
+    if (zone_flags(row).find("PCPU") != std::string::npos) return;  // a slab has a page a CPU
     if (row.keg.ipers) {
       const auto other = [](const char* what, const std::optional<std::uint64_t>& captured,
                             std::uint64_t model) {
@@ -269,11 +289,16 @@ class Importer {
                                   other("ipers", row.keg.ipers, layout.ipers) +
                                   other("efficiency", row.keg.efficiency, layout.efficiency) +
                                   other("bucket_size_max", row.keg.bucket_size_max, BUCKET_MAX);
-      note(row, fmt::format(
-                    "size {}, align {}: rsize {}, {}, {} a slab, efficiency {} %{}", row.size,
-                    align, row.keg.rsize.value_or(0), counted(row.keg.ppera.value_or(0), "page"),
-                    counted(*row.keg.ipers, "item"), row.keg.efficiency.value_or(0),
-                    differs.empty() ? "; the model agrees" : "; in the model" + differs.substr(1)));
+      if (differs.empty() || is_own(row)) {
+        ++agree_;
+        return;
+      }
+      note(row,
+           fmt::format("size {}, align {}: rsize {}, {}, {} a slab, efficiency {} %; in the "
+                       "model{}",
+                       row.size, align, row.keg.rsize.value_or(0),
+                       counted(row.keg.ppera.value_or(0), "page"), counted(*row.keg.ipers, "item"),
+                       row.keg.efficiency.value_or(0), differs.substr(1)));
     } else if (row.size > kPage && class_of(row) == 0) {
       note(row, fmt::format("{} a slab, {} an item", counted(layout.ipers, "item"),
                             counted((row.size + kPage - 1) / kPage, "page")));
@@ -294,13 +319,35 @@ class Importer {
     const std::uint64_t size = class_of(row);
     if (size != 0 && std::binary_search(classes_.begin(), classes_.end(), size)) {
       malloc_zone(row);
-    } else if (row.name.starts_with("UMA ") || row.name.ends_with(" Bucket")) {
+    } else if (is_own(row)) {
       body_ += "# the machine's own\n";
     } else if (is_secondary(row)) {
       body_ += "# a secondary zone: its items are the mbufs and clusters above\n";
     } else {
       uma_zone_statements(row);
     }
+  }
+
+  // What every machine has from its boot.
+  static bool is_own(const ZoneRow& row) {
+    return row.name.starts_with("UMA ") || row.name.ends_with(" Bucket") ||
+           (row.name.starts_with("pcpu-") && digits(std::string_view(row.name).substr(5)));
+  }
+
+  // The flags of a workload's zone, as far as the capture tells them.
+  static std::string zone_flags(const ZoneRow& row) {
+    static constexpr std::string_view kFlags[] = {"ZINIT", "NOFREE", "PCPU"};
+    std::string out;
+    const std::size_t open = std::min(row.flags.find('<'), row.flags.size());
+    std::string names = row.flags.substr(open);
+    for (char& c : names)
+      if (c == '<' || c == '>') c = ',';
+    for (const std::string_view flag : kFlags) {
+      const bool named = names.find(',' + std::string(flag) + ',') != names.npos ||
+                         (flag == "PCPU" && row.name.ends_with(" pcpu"));
+      if (named) out += (out.empty() ? " flags=" : "|") + std::string(flag);
+    }
+    return out;
   }
 
   // netstat(1) counts the items of the packet zone as mbufs and as clusters too.
@@ -325,7 +372,7 @@ class Importer {
   }
 
   void uma_zone_statements(const ZoneRow& row) {
-    const std::string symbol = symbols_.of_zone(row.name);
+    const std::string symbol = symbols_.of_zone(row.name), flags = zone_flags(row);
     std::uint64_t align = row.keg.align.value_or(UMA_ALIGN_PTR) + 1;
     if (!std::has_single_bit(align) || align > kPage) align = UMA_ALIGN_PTR + 1;
     boot_ += fmt::format("zone {} {} size={}", symbol, quoted(row.name), row.size);
@@ -333,8 +380,14 @@ class Importer {
     if (row.limit > kMostLimit) {
       body_ += fmt::format("# its limit of {} is beyond a workload's\n", row.limit);
     } else if (row.limit != 0) {
-      boot_ += fmt::format(" limit={}", row.limit);
+      if (row.used > row.limit && row.used <= kMostUsed) {
+        note(row, fmt::format("{} items are beyond the limit of {}: it is raised to hold them",
+                              row.used, row.limit));
+      }
+      boot_ += fmt::format(" limit={}",
+                           row.used <= kMostUsed ? std::max(row.limit, row.used) : row.limit);
     }
+    boot_ += flags;
     boot_ += '\n';
     items(row, static_cast<int>(align - 1), block_name(symbol),
           fmt::format("uma_zalloc {} M_WAITOK", symbol), fmt::format("uma_zfree {} ", symbol));
@@ -353,13 +406,15 @@ class Importer {
     const bool alone = std::count_if(table_.rows.begin(), table_.rows.end(),
                                      [&](const auto& each) { return each.name == row.name; }) == 1;
     ZonePlan plan;
-    if (plain && alone && row.size <= kPage) {
+    const bool pcpu = zone_flags(row).find("PCPU") != std::string::npos;
+    if (plain && alone && row.size <= kPage && !pcpu) {
       plan = plan_zone(row.used, row.free, row.size, align);
       if (row.limit != 0 && row.used + plan.extra > row.limit) plan = {};
       if (plan.extra == 0 && row.used == 0) plan = {};
       if (plan.free != row.free)
         body_ += fmt::format("# {} free here: items come by buckets and slabs\n", plan.free);
-    }
+    } else if (row.free != 0)
+      body_ += fmt::format("# free items, not made: {}\n", row.free);
     allocate(block, row.used, take);
     if (plan.extra == 0) return;
     const std::string idle = block + "_idle";
@@ -380,6 +435,17 @@ class Importer {
   }
 
   void totals() {
+    if (agree_ != 0) {
+      table_.notes.push_back(
+          fmt::format("{}: the model agrees with the slabs of {}", file_, counted(agree_, "zone")));
+    }
+    if (std::any_of(table_.rows.begin(), table_.rows.end(), [](const ZoneRow& row) {
+          return row.format == ZoneFormat::z1 && row.fail != 0;
+        })) {
+      table_.notes.push_back(file_ +
+                             ": FAILURES are told here only: --report vmstat-z=capture has "
+                             "no such column");
+    }
     std::uint64_t used = 0, free = 0, most = 0;
     const ZoneRow* biggest = &table_.rows.front();
     for (const ZoneRow& row : table_.rows) {
@@ -402,7 +468,8 @@ class Importer {
   int release_ = 14;
   std::vector<std::uint32_t> classes_;
   Symbols symbols_;
-  std::string captured_;  // the type of malloc's blocks
+  std::uint64_t agree_ = 0;  // zones
+  std::string captured_;     // the type of malloc's blocks
   std::string boot_, body_;
 };
 
@@ -421,9 +488,12 @@ Result<ImportResult> import_vmstat_z(std::string_view text, const std::string& f
   ZoneTable table = read_any(text, file);
   const bool none = table.rows.empty();
   auto result = Importer(std::move(table), file, options).all();
-  if (!result && none && !read_vmstat_m(text, file).rows.empty()) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool json = first != text.npos && text[first] == '{';
+  if (!result && none &&
+      !(json ? read_vmstat_json(text, file) : read_vmstat_m(text, file)).rows.empty()) {
     Diagnostic d = result.error();
-    d.expected = "zones; these are rows of vmstat -m: import vmstat-m";
+    d.expected = "zones; this is a table of vmstat -m: use import vmstat-m";
     return d;
   }
   return result;

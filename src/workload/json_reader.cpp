@@ -59,8 +59,18 @@ bool JsonReader::word(std::string& out) {
   return !out.empty();
 }
 
+bool JsonReader::text(std::string& out, bool& bad) {
+  if (peek() == '"') return string(out);
+  bad = true;
+  return skip(0);
+}
+
 bool JsonReader::number(std::uint64_t& out, bool& bad) {
   std::string digits;
+  if (peek() == '{' || peek() == '[') {
+    bad = true;
+    return skip(0);
+  }
   if (!word(digits)) return false;
   const char* last = digits.data() + digits.size();
   const auto [rest, error] = std::from_chars(digits.data(), last, out);

@@ -20,7 +20,9 @@ class JsonReader {
   bool string(std::string& out);
   // A number, or anything else on one word, as text.
   bool word(std::string& out);
-  // A word that should be a number up to 2^62; one that is not leaves `out` and sets `bad`.
+  // A string; anything else is passed over and sets `bad`.
+  bool text(std::string& out, bool& bad);
+  // A word that should be a number up to 2^62; anything else leaves `out` and sets `bad`.
   bool number(std::uint64_t& out, bool& bad);
   bool skip(int depth);
   char peek();

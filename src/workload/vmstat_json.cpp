@@ -16,9 +16,14 @@ class Reader : JsonReader {
   Reader(std::string_view text, const std::string& file) : JsonReader(text), file_(file) {}
 
   VmstatTable all() {
-    if (!object(0, [this](const std::string& key, int depth) { return member(key, depth); })) {
-      note("skipped from here: no JSON");
-    }
+    // Reports of one run stand one behind the other.
+    do {
+      if (!object(0, [this](const std::string& key, int depth) { return member(key, depth); })) {
+        note("skipped from here: no JSON");
+        break;
+      }
+      if (!table_.rows.empty()) capture_ = table_.rows.back().capture + 1;
+    } while (peek() != '\0');
     if (!version_2_) {
       table_.bytes = false;
       return std::move(table_);
@@ -52,6 +57,7 @@ class Reader : JsonReader {
   bool row(int depth) {
     VmstatRow row;
     row.format = VmstatFormat::m3;
+    row.capture = capture_;
     bad_ = false;
     int seen = 0;
     (void)peek();
@@ -60,12 +66,16 @@ class Reader : JsonReader {
       const bool field =
           key == "type" || key == "in-use" || key == "memory-use" || key == "requests";
       seen += field ? 1 : 0;
-      if (key == "type") return string(row.name);
+      if (key == "type") return text(row.name, bad_);
       if (key == "in-use") return number(row.inuse, bad_);
       if (key == "memory-use") return number(row.memuse_kib, bad_);
       if (key == "requests") return number(row.requests, bad_);
       if (key == "high-use") row.format = VmstatFormat::m2;
       if (key != "size") return skip(inner);
+      if (peek() != '[') {
+        bad_ = true;
+        return skip(inner);
+      }
       return array(inner, [&] {
         std::uint64_t size = 0;
         if (!number(size, bad_)) return false;
@@ -90,6 +100,7 @@ class Reader : JsonReader {
   const std::string& file_;
   VmstatTable table_;
   bool version_2_ = false;
+  std::size_t capture_ = 0;
   bool bad_ = false;
 };
 

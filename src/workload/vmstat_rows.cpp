@@ -93,6 +93,8 @@ struct Reader {
       row.name = trim(name);
       return set(row.memuse_kib, memuse.substr(0, memuse.size() - 1)) && set(row.inuse, inuse);
     }
+    if (kilobyte_word(memuse) && inuse.size() > 1 && inuse[0] == '-' && digits(inuse.substr(1)))
+      return fail("InUse is negative");
     if (trim(text).empty() || trim(text).back() != 'K')
       return fail("MemUse (such as 12K) is missing");
     return glued_head(trim(text));
@@ -181,7 +183,7 @@ bool header(std::string_view text) {
 
 VmstatTable read_vmstat_m(std::string_view text, const std::string& file) {
   VmstatTable table;
-  std::size_t line_number = 0;
+  std::size_t line_number = 0, capture = 0;
   const auto note = [&](const std::string& what) {
     table.notes.push_back(file + ":" + std::to_string(line_number) + ": " + what);
   };
@@ -207,6 +209,7 @@ VmstatTable read_vmstat_m(std::string_view text, const std::string& file) {
     }
     if (header(line)) {
       limits = line.find("Limit") != line.npos;
+      if (!table.rows.empty() && side == ' ') ++capture;
       continue;
     }
     if (line.find_first_not_of("-=+ ") == line.npos) continue;
@@ -245,6 +248,7 @@ VmstatTable read_vmstat_m(std::string_view text, const std::string& file) {
     }
     reader.row.side = side;
     reader.row.line = line_number;
+    reader.row.capture = capture;
     if (cut && line.back() == ',') note("the line is cut after its last comma");
     table.rows.push_back(std::move(reader.row));
   }

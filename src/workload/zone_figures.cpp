@@ -185,6 +185,7 @@ ZoneTable read_sysctl_uma(std::string_view text, const std::string& file) {
     row.xdomain = get("stats.xdomain").value_or(0);
     row.keg = {get("keg.rsize"), get("keg.ppera"),      get("keg.ipers"),
                get("keg.align"), get("keg.efficiency"), get("bucket_size_max")};
+    if (const auto at = zone.values.find("flags"); at != zone.values.end()) row.flags = at->second;
     table.rows.push_back(std::move(row));
   }
   return table;

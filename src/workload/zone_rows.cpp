@@ -47,9 +47,14 @@ class JsonZones : JsonReader {
   JsonZones(std::string_view text, const std::string& file) : JsonReader(text), file_(file) {}
 
   ZoneTable all() {
-    if (!object(0, [this](const std::string& key, int depth) { return member(key, depth); })) {
-      note("skipped from here: no JSON");
-    }
+    // Reports of one run stand one behind the other.
+    do {
+      if (!object(0, [this](const std::string& key, int depth) { return member(key, depth); })) {
+        note("skipped from here: no JSON");
+        break;
+      }
+      if (!table_.rows.empty()) capture_ = table_.rows.back().capture + 1;
+    } while (peek() != '\0');
     for (ZoneRow& row : table_.rows) row.format = version_2_ ? ZoneFormat::z16 : ZoneFormat::z3;
     return std::move(table_);
   }
@@ -78,12 +83,13 @@ class JsonZones : JsonReader {
     int seen = 0;
     (void)peek();
     row.line = line();
+    row.capture = capture_;
     const std::pair<const char*, std::uint64_t*> fields[] = {
         {"size", &row.size},   {"limit", &row.limit},       {"used", &row.used},
         {"free", &row.free},   {"requests", &row.requests}, {"fail", &row.fail},
         {"sleep", &row.sleep}, {"xdomain", &row.xdomain}};
     const bool whole = object(depth, [&](const std::string& key, int inner) {
-      if (key == "name") return string(row.name);
+      if (key == "name") return text(row.name, bad);
       for (const auto& [name, slot] : fields) {
         if (key != name) continue;
         ++seen;
@@ -105,6 +111,7 @@ class JsonZones : JsonReader {
   const std::string& file_;
   ZoneTable table_;
   bool version_2_ = false;
+  std::size_t capture_ = 0;
 };
 
 }  // namespace

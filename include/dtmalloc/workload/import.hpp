@@ -56,7 +56,8 @@ struct VmstatRow {
   std::vector<std::uint32_t> sizes;           // as printed, ascending
   VmstatFormat format = VmstatFormat::m2;
   std::size_t line = 0;
-  char side = ' ';  // of a diff: '-', '+' or ' '
+  std::size_t capture = 0;  // a header between rows begins another
+  char side = ' ';          // of a diff: '-', '+' or ' '
 };
 
 struct VmstatTable {
@@ -84,6 +85,7 @@ struct ZoneRow {
                 xdomain = 0;
   ZoneFormat format = ZoneFormat::z2;
   KegFacts keg = {};
+  std::string flags;  // "0x18000<FIRSTTOUCH,PCPU>", of a sysctl
   std::size_t line = 0;
   std::size_t capture = 0;  // a header between rows begins another
   char side = ' ';          // of a diff: '-', '+' or ' '

@@ -213,7 +213,7 @@ TEST(ImportVmstatZ, ZonesOfMalloc) {
   EXPECT_THAT(result.text, HasSubstr("release=12"));
   EXPECT_THAT(result.text,
               HasSubstr("repeat 27960 as i { m64[i] = malloc 64 M_CAPTURED M_WAITOK }"));
-  EXPECT_THAT(result.text, HasSubstr("zone Z_64_PCPU \"64 pcpu\" size=8\n"));
+  EXPECT_THAT(result.text, HasSubstr("zone Z_64_PCPU \"64 pcpu\" size=8 flags=PCPU\n"));
   EXPECT_THAT(import(capture("02")).text, HasSubstr("release=14"));
   EXPECT_THAT(import("16: 16, 0, 0, 0, 0\n4096: 4096, 0, 0, 0, 0\n").text, HasSubstr("release=8"));
 }
