@@ -45,7 +45,8 @@ class Run {
     workload::Runner runner(workload_, kernel_,
                             {.attention = &attention,
                              .attend = [this, &runner] { return attend(runner.operations()); },
-                             .report = [this](const Diagnostic& d) { message(to_string(d)); }});
+                             .report = [this](const Diagnostic& d) { message(to_string(d)); },
+                             .note = [this](const Diagnostic& d) { note(d); }});
     if (auto booted = runner.boot(); !booted) {
       message(to_string(booted.error()));
       return std::nullopt;
@@ -61,10 +62,7 @@ class Run {
     }
     const workload::Outcome outcome = runner.run();
     end_progress();
-    if (outcome.error) {
-      message(to_string(*outcome.error));
-      return std::nullopt;
-    }
+    if (outcome.error) message(to_string(*outcome.error));
     if (outcome.panic) {
       output_.flush();
       print_panic(*outcome.panic);
@@ -111,6 +109,18 @@ class Run {
     print_error(text);
   }
 
+  // A remark of ours on the workload: one line.
+  void note(const Diagnostic& d) {
+    std::string text = "dtmalloc: ";
+    if (d.where.line != 0)
+      text += d.where.file + ":" + std::to_string(d.where.line) + ":" +
+              std::to_string(d.where.column) + ": ";
+    text += d.message;
+    for (std::size_t i = 0; i < d.near_names.size(); ++i)
+      text += (i == 0 ? "; did you mean '" : "' or '") + d.near_names[i];
+    message(text + (d.near_names.empty() ? "\n" : "'?\n"));
+  }
+
   // What the ledger found, beside what the kernel said: marked as ours.
   void tell_findings(bool panicked, const std::vector<Report>& reports) {
     if (const auto finding = kernel_.ledger()->explanation(); panicked && finding) {
@@ -136,6 +146,7 @@ class Run {
   }
 
   int exit_status(const workload::Outcome& outcome) const {
+    if (outcome.error) return kRefused;
     if (outcome.panic) return kPanic;
     if (outcome.failed_expects != 0) return kExpectFailed;
     if (tracing_ && (tracing_->exit_status() & 0xff) != 0) return tracing_->exit_status() & 0xff;

@@ -4,6 +4,8 @@
 // Counterpart:  sys/kern/kern_environment.c (getenv_quad), sys/amd64/conf
 // Differs:      DEVIATES: an unknown name, one whose option is not compiled in, and a value that is
 //               no number refuse to boot: a kernel passes over them without a word
+#include "kern/tunables.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -29,6 +31,8 @@ bool has_redzone(const KernelConfig& config) { return config.redzone; }
 bool has_memguard(const KernelConfig& config) { return config.memguard; }
 
 constexpr const char* kZones = "MALLOC_DEBUG_MAXZONES above 1 (maxzones=8)";
+constexpr const char* kFailures = "MALLOC_MAKE_FAILURES (make_failures)";
+constexpr const char* kRedzone = "DEBUG_REDZONE (redzone)";
 constexpr const char* kMemguard = "DEBUG_MEMGUARD (memguard)";
 
 constexpr Row kRows[] = {
@@ -42,8 +46,8 @@ constexpr Row kRows[] = {
     {"vm.debug.uma_multipage_slabs", Kind::kInt},
     {"debug.malloc.numzones", Kind::kUnsigned, kZones, has_zones},
     {"debug.malloc.zone_offset", Kind::kUnsigned, kZones, has_zones},
-    {"debug.malloc.failure_rate", Kind::kInt, "MALLOC_MAKE_FAILURES (make_failures)", has_failures},
-    {"vm.redzone.panic", Kind::kInt, "DEBUG_REDZONE (redzone)", has_redzone},
+    {"debug.malloc.failure_rate", Kind::kInt, kFailures, has_failures},
+    {"vm.redzone.panic", Kind::kInt, kRedzone, has_redzone},
     {"vm.memguard.desc", Kind::kText, kMemguard, has_memguard},
     {"vm.memguard.divisor", Kind::kUnsigned, kMemguard, has_memguard},
     {"vm.memguard.options", Kind::kInt, kMemguard, has_memguard},
@@ -101,6 +105,17 @@ std::optional<Diagnostic> check_tunables(const KernelConfig& config) {
     if (auto wrong = check_number(*row, tunable)) return wrong;
   }
   return std::nullopt;
+}
+
+std::string_view needed_option(std::string_view name) {
+  if (const Row* row = find(name); row != nullptr && row->option != nullptr) return row->option;
+  const auto below = [&](std::string_view tree) {
+    return name.starts_with(tree) && (name.size() == tree.size() || name[tree.size()] == '.');
+  };
+  if (name == "debug.malloc.failure_count") return kFailures;
+  if (below("vm.redzone")) return kRedzone;
+  if (below("vm.memguard")) return kMemguard;
+  return {};
 }
 
 std::string_view tunable_text(const KernelConfig& config, std::string_view name) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "vm/uma_int.hpp"
 #include "workload/runner.hpp"
 
 namespace dtmalloc::workload {
@@ -19,12 +20,35 @@ void Runner::State::fail(const Op& op, const char* tag, std::string message,
   throw RunError{std::move(d)};
 }
 
+void Runner::State::fail(const Op& op, const Expr& term, const char* tag, std::string message,
+                         std::vector<std::string> near) const {
+  Diagnostic d = workload.diagnose(op, term, tag, std::move(message));
+  d.near_names = std::move(near);
+  throw RunError{std::move(d)};
+}
+
+void Runner::State::fail(const Op& op, const Value& value, const char* tag, std::string message,
+                         std::vector<std::string> near) const {
+  if (value.expr != kNone)
+    fail(op, workload.exprs[value.expr], tag, std::move(message), std::move(near));
+  Diagnostic d = workload.diagnose(op, tag, std::move(message));
+  d.near_names = std::move(near);
+  if (op.operand != 0) {
+    d.where.column = op.operand;
+    const std::size_t from = std::min<std::size_t>(op.operand - 1, d.source_line.size());
+    const std::size_t last =
+        std::min(d.source_line.find_first_of(" \t\r={}#", from), d.source_line.size());
+    d.where.length = static_cast<std::uint32_t>(std::max<std::size_t>(last - from, 1));
+  }
+  throw RunError{std::move(d)};
+}
+
 std::uint64_t Runner::State::size_value(Thread& thread, const Op& op, const Value& value,
                                         const char* what) {
   if (value.expr == kNone) return static_cast<std::uint64_t>(value.number);
   const std::int64_t n = evaluate(thread, op, value.expr);
   if (n < 0) {
-    fail(op, "WL_RANGE", "the " + std::string(what) + " is negative: " + std::to_string(n));
+    fail(op, value, "WL_RANGE", "the " + std::string(what) + " is negative: " + std::to_string(n));
   }
   return static_cast<std::uint64_t>(n);
 }
@@ -43,7 +67,7 @@ std::int64_t Runner::State::evaluate(Thread& thread, const Op& op, Index index) 
     case Expr::Kind::negate: {
       std::int64_t out = 0;
       if (__builtin_sub_overflow(std::int64_t{0}, evaluate(thread, op, expr.a), &out)) {
-        fail(op, "WL_ARITHMETIC", "the number overflows 64 bits");
+        fail(op, expr, "WL_ARITHMETIC", "the number overflows 64 bits");
       }
       return out;
     }
@@ -91,7 +115,7 @@ std::int64_t Runner::State::binary(Thread& thread, const Op& op, const Expr& exp
       break;
     case Expr::Kind::divide:
     case Expr::Kind::modulo:
-      if (b == 0) fail(op, "WL_ARITHMETIC", "division by zero");
+      if (b == 0) fail(op, workload.exprs[expr.b], "WL_ARITHMETIC", "division by zero");
       if (b == -1) {
         overflow = __builtin_sub_overflow(std::int64_t{0}, a, &out);
         if (expr.kind == Expr::Kind::modulo) return 0;
@@ -112,7 +136,7 @@ std::int64_t Runner::State::binary(Thread& thread, const Op& op, const Expr& exp
     default:
       return a >= b;
   }
-  if (overflow) fail(op, "WL_ARITHMETIC", "the number overflows 64 bits");
+  if (overflow) fail(op, expr, "WL_ARITHMETIC", "the number overflows 64 bits");
   return out;
 }
 
@@ -122,7 +146,7 @@ std::int64_t Runner::State::draw(Thread& thread, const Op& op, const Expr& expr)
     case Expr::Kind::uniform: {
       const std::int64_t low = argument(0), high = argument(1);
       if (low > high) {
-        fail(op, "WL_RANGE",
+        fail(op, expr, "WL_RANGE",
              "uniform(" + std::to_string(low) + "," + std::to_string(high) + ") has no value");
       }
       const std::uint64_t span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
@@ -144,7 +168,8 @@ std::int64_t Runner::State::draw(Thread& thread, const Op& op, const Expr& expr)
     default: {
       const std::int64_t n = argument(0);
       if (n < 1 || n > kMostZipf) {
-        fail(op, "WL_RANGE", "zipf(" + std::to_string(n) + "): 1 to 65536 values are possible");
+        fail(op, expr, "WL_RANGE",
+             "zipf(" + std::to_string(n) + "): 1 to 65536 values are possible");
       }
       std::vector<std::uint64_t>& sums = zipf_tables[n];
       if (sums.empty()) {
@@ -173,16 +198,10 @@ std::int64_t Runner::State::ask_kernel(Thread& thread, const Op& op, const Expr&
     case Expr::Kind::fails:
     case Expr::Kind::sleeps:
     case Expr::Kind::xdomain: {
-      const std::string& name = workload.strings[static_cast<std::size_t>(expr.number)];
-      std::vector<std::string> known;
-      for (const ZoneStats& zone : kernel.zones()) {
-        if (zone.name == name)
-          return static_cast<std::int64_t>(expr.kind == Expr::Kind::fails    ? zone.fail
-                                           : expr.kind == Expr::Kind::sleeps ? zone.sleep
-                                                                             : zone.xdomain);
-        known.push_back(zone.name);
-      }
-      fail(op, "WL_UNKNOWN_ZONE", "there is no zone " + name, nearest_names(name, known));
+      const ZoneStats zone = zone_stats_of(op, expr);
+      return static_cast<std::int64_t>(expr.kind == Expr::Kind::fails    ? zone.fail
+                                       : expr.kind == Expr::Kind::sleeps ? zone.sleep
+                                                                         : zone.xdomain);
     }
     case Expr::Kind::size:
       return static_cast<std::int64_t>(kernel.block_size(
@@ -196,6 +215,19 @@ std::int64_t Runner::State::ask_kernel(Thread& thread, const Op& op, const Expr&
     default:
       return static_cast<std::int64_t>(kernel.free_pages());
   }
+}
+
+// By the symbol, or of the first zone that has the name.
+ZoneStats Runner::State::zone_stats_of(const Op& op, const Expr& expr) const {
+  if (expr.a != kNone) {
+    if (zones[expr.a] != nullptr) return zone_stats(*zones[expr.a]);
+    fail(op, expr, "WL_NO_ZONE",
+         "the zone " + workload.zones[expr.a].symbol + " does not exist now");
+  }
+  const std::string& name = workload.strings[static_cast<std::size_t>(expr.number)];
+  for (const ZoneStats& zone : kernel.zones())
+    if (zone.name == name) return zone;
+  fail(op, expr, "WL_UNKNOWN_ZONE", "there is no zone " + name, near_zones(name));
 }
 
 std::string Runner::State::explain(Thread& thread, const Op& op, Index index) {
@@ -216,7 +248,9 @@ std::string Runner::State::explain(Thread& thread, const Op& op, Index index) {
       what = std::string(expr.kind == Expr::Kind::fails    ? "fails("
                          : expr.kind == Expr::Kind::sleeps ? "sleeps("
                                                            : "xdomain(") +
-             workload.strings[static_cast<std::size_t>(expr.number)] + ")";
+             (expr.a != kNone ? workload.zones[expr.a].symbol
+                              : workload.strings[static_cast<std::size_t>(expr.number)]) +
+             ")";
       break;
     case Expr::Kind::size:
     case Expr::Kind::domain:

@@ -108,8 +108,10 @@ class Parser {
   Index unary(Context context, int depth);
   Index primary(Context context, int depth);
   Index call(std::string_view name, Context context, int depth);
-  Index add_expr(Expr expr);
-  Index intern(std::string_view text);  // into Workload::strings
+  void zone_argument(Expr& expr);
+  std::uint32_t column() const;                  // of place_
+  Index add_expr(Expr expr, const char* start);  // its text: from there up to place_
+  Index intern(std::string_view text);           // into Workload::strings
   void check_names();
 
   std::shared_ptr<const std::string> source_;

@@ -184,7 +184,15 @@ Value Parser::value(Context context) {
   return {0, root};
 }
 
-Index Parser::add_expr(Expr expr) {
+std::uint32_t Parser::column() const {
+  return static_cast<std::uint32_t>(place_ - line_start_ + 1);
+}
+
+Index Parser::add_expr(Expr expr, const char* start) {
+  const char* last = place_;
+  while (last > start && (last[-1] == ' ' || last[-1] == '\t')) --last;
+  expr.column = static_cast<std::uint32_t>(start - line_start_ + 1);
+  expr.length = static_cast<std::uint32_t>(last - start);
   if (++nodes_ > kMaxNodes) {
     fail_here("WL_TOO_LONG", "the expression is too long", "at most 1000 terms");
   }
@@ -202,6 +210,8 @@ Index Parser::intern(std::string_view text) {
 
 Index Parser::expression(Context context, int level, int depth) {
   if (level > kTightest) return unary(context, depth);
+  skip_blanks();
+  const char* const start = place_;
   Index left = expression(context, level + 1, depth);
   while (true) {
     skip_blanks();
@@ -211,31 +221,33 @@ Index Parser::expression(Context context, int level, int depth) {
     if (op == kOperators.end() || op->level != level) return left;
     place_ += op->text.size();
     const Index right = expression(context, level + 1, depth);
-    left = add_expr({op->kind, left, right, 0, {}});
+    left = add_expr({op->kind, left, right, 0, {}}, start);
   }
 }
 
 Index Parser::unary(Context context, int depth) {
   skip_blanks();
+  const char* const start = place_;
   if (depth > kMaxDepth) fail_here("WL_TOO_DEEP", "too many parentheses", "at most 64 levels");
   if (place_ < end_ && *place_ == '-') {
     ++place_;
     const Index operand = unary(context, depth + 1);
-    return add_expr({Expr::Kind::negate, operand, kNone, 0, {}});
+    return add_expr({Expr::Kind::negate, operand, kNone, 0, {}}, start);
   }
   if (context == Context::condition && place_ < end_ && *place_ == '!') {
     ++place_;
     const Index operand = unary(context, depth + 1);
-    return add_expr({Expr::Kind::logical_not, operand, kNone, 0, {}});
+    return add_expr({Expr::Kind::logical_not, operand, kNone, 0, {}}, start);
   }
   return primary(context, depth);
 }
 
 Index Parser::primary(Context context, int depth) {
   skip_blanks();
+  const char* const start = place_;
   if (place_ < end_ && *place_ >= '0' && *place_ <= '9') {
     const std::int64_t n = number(context);
-    return add_expr({Expr::Kind::number, kNone, kNone, n, {}});
+    return add_expr({Expr::Kind::number, kNone, kNone, n, {}}, start);
   }
   if (eat('(')) {
     const Index inner =
@@ -262,7 +274,7 @@ Index Parser::primary(Context context, int depth) {
   }
   place_ = after;
   const auto slot = static_cast<std::int64_t>(loops_.rend() - loop - 1);
-  return add_expr({Expr::Kind::variable, kNone, kNone, slot, {}});
+  return add_expr({Expr::Kind::variable, kNone, kNone, slot, {}}, start);
 }
 
 Index Parser::call(std::string_view name, Context context, int depth) {
@@ -304,7 +316,7 @@ Index Parser::call(std::string_view name, Context context, int depth) {
   Expr expr{function->kind, kNone, kNone, 0, {}};
   if (function->kind == Expr::Kind::free_pages) {
     if (eat('(') && !eat(')')) fail_here("WL_SYNTAX", "free_pages takes no argument", "\")\"");
-    return add_expr(std::move(expr));
+    return add_expr(std::move(expr), name.data());
   }
   ++place_;  // the parenthesis
   skip_blanks();
@@ -316,19 +328,9 @@ Index Parser::call(std::string_view name, Context context, int depth) {
       break;
     case Expr::Kind::fails:
     case Expr::Kind::sleeps:
-    case Expr::Kind::xdomain: {
-      std::string zone;
-      if (place_ < end_ && *place_ == '"') {
-        zone = string_literal("the name of a zone");
-      } else {
-        while (place_ < end_ && *place_ != ')' && static_cast<unsigned char>(*place_) > ' ') {
-          zone.push_back(*place_++);
-        }
-      }
-      if (zone.empty()) fail_here("WL_SYNTAX", "a zone is missing", "a name such as malloc-64");
-      expr.number = intern(zone);
+    case Expr::Kind::xdomain:
+      zone_argument(expr);
       break;
-    }
     case Expr::Kind::size:
     case Expr::Kind::domain:
     case Expr::Kind::is_null: {
@@ -353,7 +355,25 @@ Index Parser::call(std::string_view name, Context context, int depth) {
       }
   }
   if (!eat(')')) fail_here("WL_SYNTAX", "a parenthesis is not closed", "\")\"");
-  return add_expr(std::move(expr));
+  return add_expr(std::move(expr), name.data());
+}
+
+// A symbol, or UMA's name; in quotes it is always the latter. Whether UMA has the name is known at
+// boot.
+void Parser::zone_argument(Expr& expr) {
+  if (place_ < end_ && *place_ == '"') {
+    expr.number = intern(string_literal("the name of a zone"));
+    return;
+  }
+  const char* const start = place_;
+  while (place_ < end_ && *place_ != ')' && static_cast<unsigned char>(*place_) > ' ') ++place_;
+  const std::string_view name(start, static_cast<std::size_t>(place_ - start));
+  if (name.empty())
+    fail_here("WL_SYNTAX", "a zone is missing",
+              "the symbol of a zone, or a name such as malloc-64");
+  const auto found = zones_.find(name);
+  if (found != zones_.end()) expr.a = found->second;
+  expr.number = intern(found != zones_.end() ? result_.zones[found->second].name : name);
 }
 
 void Parser::check_names() {

@@ -96,6 +96,8 @@ void Parser::statement(std::vector<Op>& ops, int depth) {
     op.site = site();
   } else if (word == "cpu") {
     op.kind = OpKind::cpu;
+    skip_blanks();
+    op.operand = column();
     op.value = value(Context::plain);
   } else if (word == "repeat") {
     repeat_statement(op, depth);
@@ -121,6 +123,7 @@ void Parser::statement(std::vector<Op>& ops, int depth) {
   } else if (word == "expect") {
     op.kind = OpKind::expect;
     op.value = value(Context::condition);
+    if (eat('=')) fail("WL_SYNTAX", {place_ - 1, 1}, "= compares nothing", "\"==\"");
   } else if (word == "critical" || word == "interrupt" || word == "nosleep") {
     op.kind = word == "critical"    ? OpKind::critical
               : word == "interrupt" ? OpKind::interrupt
@@ -185,7 +188,11 @@ void Parser::assignment(std::vector<Op>& ops, Op op, std::string_view name) {
   op.value = value(Context::size);
   if (has_second_number(op.kind)) op.extra = value(Context::size);
   Placement placement;
-  if (has_domain_set(op.kind)) domain_set(placement);
+  if (has_domain_set(op.kind)) {
+    skip_blanks();
+    op.operand = column();
+    domain_set(placement);
+  }
   op.type = type_ref();
   op.flags = flags();
   if (has_address_range(op.kind)) address_range(placement);
@@ -200,6 +207,7 @@ void Parser::assignment(std::vector<Op>& ops, Op op, std::string_view name) {
 void Parser::sysctl_statement(Op& op) {
   op.kind = OpKind::sysctl;
   skip_blanks();
+  op.operand = column();
   const char* const start = place_;
   while (place_<end_&& static_cast<unsigned char>(*place_)> ' ' && *place_ != '=' &&
          *place_ != '#' && *place_ != '}')
@@ -220,6 +228,8 @@ void Parser::poke_statement(Op& op) {
   const std::string_view name = word("the name of a block");
   op.target = block_ref(name, false);
   offset(op);
+  skip_blanks();
+  op.operand = column();
   op.value = value(Context::size);
   op.site = site();
 }
@@ -290,7 +300,13 @@ void Parser::thread_statement(Op& op, int depth) {
     if (key == "execname") {
       thread.execname = string_literal("the program's name");
     } else if (slot != nullptr) {
+      skip_blanks();
+      if (key == "cpu") op.operand = column();
+      const char* const start = place_;
       *slot = value(Context::plain);
+      if ((*slot)->expr == kNone && (*slot)->number > std::numeric_limits<std::int32_t>::max())
+        fail("WL_RANGE", {start, static_cast<std::size_t>(place_ - start)},
+             std::string(key) + " is out of range", "0 to 2147483647");
     } else {
       static const std::vector<std::string> kKeys{"cpu", "execname", "pid", "ppid",
                                                   "tid", "uid",      "gid"};

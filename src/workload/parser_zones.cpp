@@ -42,6 +42,12 @@ std::vector<std::string> names_of(const std::array<FlagName, N>& table) {
   return out;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : " ") + name;
+  return out;
+}
+
 template <std::size_t N>
 const FlagName* find_name(const std::array<FlagName, N>& table, std::string_view name) {
   const auto* found = std::find_if(table.begin(), table.end(),
@@ -91,6 +97,8 @@ void Parser::reclaim_statement(Op& op) {
     } else if (key == "domain") {
       if (op.extra.number != 0) fail("WL_REDECLARED", key, "domain is set twice");
       op.extra.number = 1;
+      skip_blanks();
+      op.operand = column();
       op.value = value(Context::plain);
     } else {
       fail("WL_UNKNOWN_ATTRIBUTE", key, "unknown attribute " + std::string(key), "zone domain",
@@ -168,9 +176,12 @@ std::uint32_t Parser::zone_flags() {
     const FlagName* flag = find_name(kZoneFlagNames, name);
     if (flag == nullptr)
       fail("WL_UNKNOWN_FLAG", name, "unknown flag " + std::string(name),
-           "the flag of uma(9) without UMA_ZONE_", nearest_names(name, names_of(kZoneFlagNames)));
+           "flags of uma(9) joined by |: " + joined(names_of(kZoneFlagNames)),
+           nearest_names(name, names_of(kZoneFlagNames)));
     bits |= static_cast<std::uint32_t>(flag->bit);
   } while (eat('|'));
+  if (place_ < end_ && (*place_ == ',' || *place_ == '+'))
+    fail("WL_SYNTAX", {place_, 1}, "flags are joined by |", "\"|\"");
   return bits;
 }
 

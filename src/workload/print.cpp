@@ -428,7 +428,9 @@ class Printer {
       case Kind::sleeps:
       case Kind::xdomain:
         out_ += e.kind == Kind::fails ? "fails(" : e.kind == Kind::sleeps ? "sleeps(" : "xdomain(";
-        out_ += quoted(w_.strings[static_cast<std::size_t>(e.number)]) + ')';
+        out_ += e.a != kNone ? w_.zones[e.a].symbol
+                             : quoted(w_.strings[static_cast<std::size_t>(e.number)]);
+        out_ += ')';
         return;
       case Kind::size:
       case Kind::is_null:

@@ -103,6 +103,13 @@ Result<void> Runner::State::history(const Op& op) {
   if (mtp == nullptr) {
     return workload.diagnose(op, "WL_UNREGISTERED_TYPE", "the type is not registered yet");
   }
+  const TypeStats before = kernel.type_stats(*mtp);
+  for (const auto member : {&TypeStats::numallocs, &TypeStats::memalloced, &TypeStats::numfrees,
+                            &TypeStats::memfreed}) {
+    std::uint64_t sum = 0;
+    if (__builtin_add_overflow(before.*member, stats.*member, &sum))
+      return workload.diagnose(op, "WL_RANGE", "the history of the type overflows 64 bits");
+  }
   kernel.add_history(*mtp, stats);
   return {};
 }
@@ -293,9 +300,7 @@ void Runner::State::release(Thread& thread, const Op& op) {
 }
 
 void Runner::State::repeat(Thread& thread, const Op& op) {
-  const std::int64_t count = evaluate(thread, op, op.value);
-  if (count < 0)
-    fail(op, "WL_RANGE", "a block cannot be repeated " + std::to_string(count) + " times");
+  const std::int64_t count = count_of(op, evaluate(thread, op, op.value));
   const std::vector<Op>& body = workload.bodies[op.body];
   const int slot = thread.depth++;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -320,7 +325,8 @@ void Runner::State::spawn(Thread& thread, const Op& op) {
   const auto number = [&](const std::optional<Value>& value, int otherwise) {
     if (!value) return otherwise;
     const std::int64_t n = evaluate(thread, op, *value);
-    if (n < 0 || n > 0x7fffffff) fail(op, "WL_RANGE", "a number of the thread is out of range");
+    if (n < 0 || n > 0x7fffffff)
+      fail(op, *value, "WL_RANGE", "a number of the thread is out of range");
     return static_cast<int>(n);
   };
   SimThread attributes;
@@ -330,12 +336,7 @@ void Runner::State::spawn(Thread& thread, const Op& op) {
   attributes.tid = number(decl.tid, attributes.tid);
   attributes.uid = number(decl.uid, attributes.uid);
   attributes.gid = number(decl.gid, attributes.gid);
-  const int cpu = number(decl.cpu, curcpu->id);
-  if (cpu >= cpus.count()) {
-    fail(op, "WL_RANGE",
-         "there is no CPU " + std::to_string(cpu) + ": this machine has " +
-             std::to_string(cpus.count()));
-  }
+  const int cpu = decl.cpu ? cpu_of(op, *decl.cpu, evaluate(thread, op, *decl.cpu)) : curcpu->id;
   Thread child{.random = Random(thread.random.next()), .loops = thread.loops};
   child.depth = thread.depth;
   ++alive;
@@ -438,12 +439,7 @@ void Runner::State::operation(Thread& thread, const Op& op) {
         fail(op, "WL_CONTEXT",
              "a thread cannot leave its CPU inside critical, interrupt or nosleep");
       }
-      if (id < 0 || id >= cpus.count()) {
-        fail(op, "WL_RANGE",
-             "there is no CPU " + std::to_string(id) + ": this machine has " +
-                 std::to_string(cpus.count()));
-      }
-      cpus.move_to(static_cast<int>(id));
+      cpus.move_to(cpu_of(op, op.value, id));
       return;
     }
     case OpKind::wait:
@@ -580,7 +576,9 @@ Result<void> Runner::boot() {
       return entered;
     }
   }
-  return {};
+  auto checked = s.check();
+  if (checked) s.notes();
+  return checked;
 }
 
 Outcome Runner::run() {

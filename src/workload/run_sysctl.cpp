@@ -16,9 +16,7 @@ void Runner::State::sysctl(Thread& thread, const Op& op) {
   if (thread.contexts != 0)
     fail(op, "WL_CONTEXT", "sysctl(8) is a program: it runs in no critical section or interrupt");
   const std::vector<SysctlNode> nodes = kernel.sysctl().list(decl.name);
-  if (nodes.empty())
-    fail(op, "WL_UNKNOWN_SYSCTL", "unknown oid '" + decl.name + "'",
-         nearest_names(decl.name, kernel.sysctl().names()));
+  if (nodes.empty()) refuse_sysctl(op);
   if (decl.value) return write_sysctl(op, decl);
   for (const SysctlNode& node : nodes)
     if (node.read) cpus.console(node.name + ": " + node.read() + "\n");
@@ -43,11 +41,10 @@ void Runner::State::write_sysctl(const Op&, const SysctlDecl& decl) {
 void Runner::State::poke(Thread& thread, const Op& op) {
   const Slot slot = get(thread, op, op.target);
   const std::int64_t offset = evaluate(thread, op, op.extra);
-  const std::int64_t byte = evaluate(thread, op, op.value);
-  if (byte < 0 || byte > 255) fail(op, "WL_RANGE", std::to_string(byte) + " is no byte: 0 to 255");
+  const std::uint8_t byte = byte_of(op, evaluate(thread, op, op.value));
   auto* const addr = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(slot.addr) +
                                              static_cast<std::uintptr_t>(offset));
-  if (auto stored = kernel.poke(addr, static_cast<std::uint8_t>(byte)); !stored)
+  if (auto stored = kernel.poke(addr, byte); !stored)
     fail(op, "WL_RANGE",
          name_of(thread, op, op.target) + (offset < 0 ? "" : "+") + std::to_string(offset) + ": " +
              stored.error().message);

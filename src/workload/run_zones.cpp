@@ -55,25 +55,18 @@ void Runner::State::reclaim(Thread& thread, const Op& op) {
     fail(op, "WL_CONTEXT", "memory cannot be reclaimed inside critical, interrupt or nosleep");
   int domain = UMA_ANYDOMAIN;
   if (op.extra.number != 0) {
-    const std::int64_t n = evaluate(thread, op, op.value);
-    if (n < 0 || n >= kernel.config().domains)
-      fail(op, "WL_RANGE",
-           "there is no domain " + std::to_string(n) + ": this machine has " +
-               std::to_string(kernel.config().domains));
-    domain = static_cast<int>(n);
+    domain = domain_of(op, op.value, evaluate(thread, op, op.value));
   }
   if (op.detail == kNone) return uma_reclaim_domain(vm, op.flags, domain);
   // Names are not unique: all zones of that name.
   const std::string& name = workload.strings[op.detail];
-  std::vector<std::string> known;
   bool found = false;
   for (uma_zone* zone : uma_zones(vm)) {
-    known.emplace_back(uma_zone_name(zone));
-    if (known.back() != name) continue;
+    if (uma_zone_name(zone) != name) continue;
     found = true;
     uma_zone_reclaim_domain(zone, op.flags, domain);
   }
-  if (!found) fail(op, "WL_UNKNOWN_ZONE", "there is no zone " + name, nearest_names(name, known));
+  if (!found) refuse_zone(op);
 }
 
 }  // namespace dtmalloc::workload

@@ -111,8 +111,35 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   std::uint64_t size_value(Thread& thread, const Op& op, const Value& value, const char* what);
   // The terms of a condition that are not constants, with their values, for messages.
   std::string explain(Thread& thread, const Op& op, Index expr);
+  ZoneStats zone_stats_of(const Op& op, const Expr& expr) const;
+  // The caret under the statement, under a term, or under an operand that is a term or a constant.
   [[noreturn]] void fail(const Op& op, const char* tag, std::string message,
                          std::vector<std::string> near = {}) const;
+  [[noreturn]] void fail(const Op& op, const Expr& term, const char* tag, std::string message,
+                         std::vector<std::string> near = {}) const;
+  [[noreturn]] void fail(const Op& op, const Value& value, const char* tag, std::string message,
+                         std::vector<std::string> near = {}) const;
+
+  // --- notes.cpp
+  void notes() const;  // at the end of boot
+  void note_guarded(Diagnostic d, const std::string& name) const;
+
+  // --- check.cpp
+  Result<void> check();  // at the end of boot
+  void check(const Op& op);
+  void check_expr(const Op& op, Index expr);
+  bool is_constant(Index expr) const;
+  bool is_constant(const Value& value) const;
+  void check_domains(const Op& op) const;
+  std::vector<std::string> zone_names() const;  // of UMA and of the workload
+  std::vector<std::string> near_zones(const std::string& name) const;
+  // The operand, if this machine has it.
+  int cpu_of(const Op& op, const Value& value, std::int64_t n) const;
+  int domain_of(const Op& op, const Value& value, std::int64_t n) const;
+  std::uint8_t byte_of(const Op& op, std::int64_t n) const;
+  std::int64_t count_of(const Op& op, std::int64_t n) const;
+  [[noreturn]] void refuse_zone(const Op& op) const;
+  [[noreturn]] void refuse_sysctl(const Op& op) const;
 
   const Workload& workload;
   Kernel& kernel;

@@ -73,6 +73,12 @@ class Comparison {
     if (x == kNone || y == kNone) return x == y;
     const Expr &s = a_.exprs[x], &t = b_.exprs[y];
     if (s.kind != t.kind || s.args.size() != t.args.size()) return false;
+    if (s.kind == Expr::Kind::fails || s.kind == Expr::Kind::sleeps ||
+        s.kind == Expr::Kind::xdomain) {
+      if (s.a != kNone && t.a != kNone) return a_.zones[s.a].symbol == b_.zones[t.a].symbol;
+      return s.a == t.a && a_.strings[static_cast<std::size_t>(s.number)] ==
+                               b_.strings[static_cast<std::size_t>(t.number)];
+    }
     if (!expr(s.a, t.a) || !expr(s.b, t.b)) return false;
     for (std::size_t i = 0; i < s.args.size(); ++i) {
       if (!expr(s.args[i], t.args[i])) return false;
@@ -86,11 +92,6 @@ class Comparison {
       case Expr::Kind::domain:
       case Expr::Kind::is_null:
         return name(static_cast<Index>(s.number), static_cast<Index>(t.number));
-      case Expr::Kind::fails:
-      case Expr::Kind::sleeps:
-      case Expr::Kind::xdomain:
-        return a_.strings[static_cast<std::size_t>(s.number)] ==
-               b_.strings[static_cast<std::size_t>(t.number)];
       default:
         return s.number == t.number;
     }
@@ -152,6 +153,15 @@ Diagnostic Workload::diagnose(const Op& op, std::string tag, std::string message
   if (last != std::string::npos && last + 1 >= op.column) {
     d.where.length = static_cast<std::uint32_t>(last + 2 - op.column);
   }
+  return d;
+}
+
+Diagnostic Workload::diagnose(const Op& op, const Expr& term, std::string tag,
+                              std::string message) const {
+  Diagnostic d = diagnose(op, std::move(tag), std::move(message));
+  if (term.column == 0) return d;
+  d.where.column = term.column;
+  d.where.length = term.length;
   return d;
 }
 

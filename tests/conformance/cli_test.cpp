@@ -77,10 +77,15 @@ TEST_F(CommandLine, PrintsTheTableUnlessSomethingElseIsAskedFor) {
 TEST_F(CommandLine, AFileAppearsWholeOrNotAtAll) {
   const Ran good = run("printf '' | dtmalloc run - -o out.txt; ls; cat out.txt");
   EXPECT_EQ(good.out, "out.txt\n            Type  Use Memory Req Size(s)\n");
-  const Ran bad = run(
-      "rm -f out.txt; printf 'free a\na = malloc 1 M_TEMP M_WAITOK' | dtmalloc run - -o out.txt\n"
-      "echo status $?; ls");
+  const Ran bad =
+      run("rm -f out.txt; printf 'cpu 1000' | dtmalloc run - -o out.txt\n"
+          "echo status $?; ls");
   EXPECT_EQ(bad.out, "status 1\n");
+  // REQ: WL-26. What a run did before a mistake is a result.
+  const Ran late =
+      run("printf 'free a\na = malloc 1 M_TEMP M_WAITOK' | dtmalloc run - -o out.txt\n"
+          "echo status $?; cat out.txt");
+  EXPECT_EQ(late.out, "status 1\n            Type  Use Memory Req Size(s)\n");
   const Ran kept =
       run("echo old >out.txt; printf 'nonsense' >t; dtmalloc import vmstat-m t -o out.txt; cat "
           "out.txt");

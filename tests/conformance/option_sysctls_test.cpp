@@ -105,8 +105,11 @@ std::string console_of(const std::string& text) {
   Kernel kernel(config);
   kernel.cpus().bind(0);
   workload::Runner runner(*parsed, kernel);
-  EXPECT_TRUE(runner.boot());
-  const workload::Outcome outcome = runner.run();
+  workload::Outcome outcome;
+  if (auto booted = runner.boot(); !booted)
+    outcome.error = booted.error();
+  else
+    outcome = runner.run();
   if (outcome.error) console += "!" + outcome.error->tag + " " + outcome.error->message;
   if (outcome.error && !outcome.error->near_names.empty())
     console += " (" + outcome.error->near_names[0] + ")";

@@ -27,16 +27,19 @@ struct Machine {
     kernel->cpus().set_console([this](std::string_view line) { console += line; });
     runner = std::make_unique<Runner>(
         workload, *kernel,
-        RunHooks{nullptr, {}, [this](const Diagnostic& d) { failures.push_back(to_string(d)); }});
-    auto booted = runner->boot();
-    EXPECT_TRUE(booted) << (booted ? "" : to_string(booted.error()));
-    outcome = runner->run();
+        RunHooks{.report = [this](const Diagnostic& d) { failures.push_back(to_string(d)); },
+                 .note = [this](const Diagnostic& d) { notes.push_back(d.message); }});
+    if (auto booted = runner->boot(); !booted)
+      refused = booted.error();
+    else
+      outcome = runner->run();
   }
   TypeStats stats(const char* symbol) {
     return kernel->type_stats(*kernel->type_by_symbol(symbol));
   }
   // Ran to its end and every expect held.
   void expect_good() {
+    EXPECT_FALSE(refused) << to_string(*refused);
     EXPECT_FALSE(outcome.error) << to_string(*outcome.error);
     EXPECT_FALSE(outcome.panic) << outcome.panic->what();
     for (const std::string& failure : failures) ADD_FAILURE() << failure;
@@ -44,7 +47,8 @@ struct Machine {
 
   Workload workload;
   std::string console;
-  std::vector<std::string> failures;
+  std::vector<std::string> failures, notes;
+  std::optional<Diagnostic> refused;  // at boot
   std::unique_ptr<Kernel> kernel;
   std::unique_ptr<Runner> runner;
   Outcome outcome;
@@ -93,8 +97,7 @@ f = contigmalloc_domainset 5000 mask:0x2 M_A M_WAITOK
 expect size(f) == 8192 && domain(f) == 1
 g = malloc_domainset 100 empty M_A M_WAITOK
 h = contigmalloc_domainset 5000 fixed:1 M_A M_WAITOK low=0 high=16M
-i = malloc_domainset 100 fixed:5 M_A M_WAITOK
-expect null(g) && null(h) && null(i) && domain(g) == 0-1
+expect null(g) && null(h) && domain(g) == 0-1
 j = malloc_domainset 100 il M_A M_WAITOK
 expect domain(j) == 0
 repeat 300 as n { x[n] = malloc 64 M_A M_WAITOK }
@@ -261,26 +264,138 @@ TEST(WorkloadRun, TimeIsVirtual) {
   EXPECT_EQ(m.kernel->cpus().clock().now(), 5'000'300u);
 }
 
-// REQ: WL-18
-TEST(WorkloadRun, NumbersThatCannotBeAreDiagnostics) {
+// What stands under the caret.
+std::string marked(const Diagnostic& d) {
+  return d.where.column == 0 ? "" : d.source_line.substr(d.where.column - 1, d.where.length);
+}
+
+// REQ: WL-18, WL-22
+TEST(WorkloadRun, ConstantsThatCannotBeAreRefusedAtBoot) {
   const struct {
-    const char* text;
-    const char* tag;
-  } cases[] = {{"cpu 7\n", "WL_RANGE"},
-               {"repeat 2-3 { cpu 0 }\n", "WL_RANGE"},
-               {"a = malloc 1/0 M_TEMP M_WAITOK\n", "WL_ARITHMETIC"},
-               {"a = malloc 4611686018427387904*2 M_TEMP M_WAITOK\n", "WL_ARITHMETIC"},
-               {"a = malloc 1-2 M_TEMP M_WAITOK\n", "WL_RANGE"},
-               {"a = malloc uniform(2,1) M_TEMP M_WAITOK\n", "WL_RANGE"},
-               {"thread \"t\" cpu=9 { }\n", "WL_RANGE"},
-               {"expect fails(malloc-63) == 0\n", "WL_UNKNOWN_ZONE"},
-               {"critical { cpu 1 }\n", "WL_CONTEXT"}};
+    const char *text, *tag, *at;
+  } cases[] = {{"cpu 7\n", "WL_RANGE", "7"},
+               {"repeat 2-3 { cpu 0 }\n", "WL_RANGE", "2-3"},
+               {"repeat 0 { a = malloc 1/0 M_TEMP M_WAITOK }\n", "WL_ARITHMETIC", "0"},
+               {"a = malloc 8+4611686018427387904*2 M_TEMP M_WAITOK\n", "WL_ARITHMETIC",
+                "4611686018427387904*2"},
+               {"a = malloc 1-2 M_TEMP M_WAITOK\n", "WL_RANGE", "1-2"},
+               {"a = mallocarray 2 (1-2) M_TEMP M_WAITOK\n", "WL_RANGE", "1-2"},
+               {"thread \"cpu=1\" pid=1 cpu=9 { }\n", "WL_RANGE", "9"},
+               {"thread \"t\" cpu=(2+1) { }\n", "WL_RANGE", "2+1"},
+               {"expect 1 == 1 || fails(malloc-63) == 0\n", "WL_UNKNOWN_ZONE", "fails(malloc-63)"},
+               {"reclaim trim domain=1 zone=\"malloc-16\"\n", "WL_RANGE", "1"},
+               {"reclaim trim zone=\"malloc-17\"\n", "WL_UNKNOWN_ZONE", "\"malloc-17\""},
+               {"sysctl nosuch # comment\n", "WL_UNKNOWN_SYSCTL", "nosuch"},
+               {"sysctl vm.redzone.panic=1\n", "WL_UNKNOWN_SYSCTL", "vm.redzone.panic"},
+               {"wait -5ms\n", "WL_RANGE", "-5ms"},
+               {"a = malloc 1 M_TEMP M_WAITOK\npoke a+1 (-1)\n", "WL_RANGE", "-1"},
+               {"a = malloc 1 M_TEMP M_WAITOK\npoke a+1 0x141 # no\n", "WL_RANGE", "0x141"},
+               {"a = malloc_domainset 1 fixed:1 M_TEMP M_WAITOK\n", "WL_RANGE", "fixed:1"},
+               {"a = malloc_domainset 1 pref:1 M_TEMP M_WAITOK\n", "WL_RANGE", "pref:1"},
+               {"a = contigmalloc_domainset 1 mask:0x3 M_TEMP M_WAITOK\n", "WL_RANGE", "mask:0x3"}};
+  for (const auto& c : cases) {
+    Machine m(std::string("b = malloc 16 M_TEMP M_WAITOK\n") + c.text);
+    ASSERT_TRUE(m.refused) << c.text;
+    EXPECT_EQ(m.refused->tag, c.tag) << c.text;
+    EXPECT_EQ(marked(*m.refused), c.at) << c.text;
+    EXPECT_EQ(m.stats("M_TEMP").numallocs, 0u) << c.text;  // nothing happened
+  }
+  Machine first("repeat 1 {\n  cpu 8\n}\ncpu 9\n");
+  ASSERT_TRUE(first.refused);
+  EXPECT_EQ(first.refused->where.line, 2u);
+  // The empty set is a set; a zone that comes later has its names.
+  Machine good(
+      "a = malloc_domainset 1 mask:0x0 M_TEMP M_NOWAIT\nb = malloc_domainset 1 empty M_TEMP "
+      "M_NOWAIT\nexpect null(a) && null(b)\nzone Z \"late\" size=64\nsysctl vm.uma.late.size\n"
+      "reclaim drain zone=\"late\"\nexpect fails(\"late\") == 0\n");
+  good.expect_good();
+}
+
+// REQ: WL-18
+TEST(WorkloadRun, NumbersThatCannotBeAreDiagnosticsWhenTheyAreReached) {
+  const struct {
+    const char *text, *tag, *at;
+  } cases[] = {
+      {"repeat 2 as i { cpu 3*i }\n", "WL_RANGE", "3*i"},
+      {"repeat 2 as i { a = malloc 1+2/(1-i) M_TEMP M_WAITOK }\n", "WL_ARITHMETIC", "1-i"},
+      {"repeat 2 as i { a = malloc 1-2*i M_TEMP M_WAITOK }\n", "WL_RANGE", "1-2*i"},
+      {"repeat 2 as i { a = malloc 1+uniform(2*i,1) M_TEMP M_WAITOK }\n", "WL_RANGE",
+       "uniform(2*i,1)"},
+      {"repeat 2 as i { a = malloc zipf(1-i) M_TEMP M_WAITOK }\n", "WL_RANGE", "zipf(1-i)"},
+      {"repeat 2 as i { a = malloc 1+(4611686018427387904*(2*i)) M_TEMP M_WAITOK }\n",
+       "WL_ARITHMETIC", "4611686018427387904*(2*i)"},
+      {"repeat 2 as i { thread \"t\" cpu=4*i { } }\n", "WL_RANGE", "4*i"},
+      {"repeat 2 as i { reclaim trim domain=i }\n", "WL_RANGE", "i"},
+      {"repeat 2 as i { wait 0-i }\n", "WL_RANGE", "0-i"},
+      {"critical { cpu 1 }\n", "WL_CONTEXT", "cpu 1 }"}};
   for (const auto& c : cases) {
     Machine m(c.text);
     ASSERT_TRUE(m.outcome.error) << c.text;
     EXPECT_EQ(m.outcome.error->tag, c.tag) << c.text;
     EXPECT_EQ(m.outcome.error->where.line, 1u);
+    EXPECT_EQ(marked(*m.outcome.error), c.at) << c.text;
   }
+}
+
+// REQ: WL-23
+TEST(WorkloadRun, AZoneInAConditionIsASymbolOrUmasName) {
+  Machine m(R"(zone Z "same" size=64
+zone Y "same" size=64 limit=1
+a = uma_zalloc Y M_WAITOK
+repeat 70 as i { b[i] = uma_zalloc Y M_NOWAIT }
+expect fails(Z) == 0 && sleeps(Z) == 0 && xdomain(Y) == 0
+expect fails(Y) > 0
+expect fails("same") == 0 && fails(malloc-64) == 0
+)");
+  m.expect_good();
+  Machine gone("zone Z \"z\" size=64\ncpu 0\nzdestroy Z\nexpect fails(Z) == 0\n");
+  ASSERT_TRUE(gone.outcome.error);
+  EXPECT_EQ(gone.outcome.error->tag, "WL_NO_ZONE");
+  Machine near("zone ZONE \"z\" size=64\nexpect fails(ZONF) == 0\n");
+  ASSERT_TRUE(near.refused);
+  EXPECT_EQ(near.refused->near_names, std::vector<std::string>{"ZONE"});
+}
+
+// REQ: WL-24
+TEST(WorkloadRun, NotesOnWhatNobodyMeans) {
+  using Notes = std::vector<std::string>;
+  const char* bad =
+      "repeat 3 {\n a = malloc 1 M_TEMP M_ZERO\n b = malloc 1 M_TEMP "
+      "M_WAITOK|M_NOWAIT\n c = contigmalloc 1 M_TEMP M_ZERO\n}\n";
+  Machine flags(bad);
+  EXPECT_EQ(flags.notes,
+            (Notes{"neither M_WAITOK nor M_NOWAIT: a kernel with INVARIANTS panics here",
+                   "both M_WAITOK and M_NOWAIT: a kernel with INVARIANTS panics here"}));
+  Machine debug(std::string("kernel invariants\n") + bad);
+  EXPECT_EQ(debug.notes, Notes{});
+  EXPECT_TRUE(debug.outcome.panic);
+  std::string many;
+  for (int i = 0; i < 13; ++i) many += "a = malloc 1 M_TEMP M_ZERO\n";
+  Machine cut(many);
+  ASSERT_EQ(cut.notes.size(), 11u);
+  EXPECT_EQ(cut.notes.back(), "3 more statements with such flags");
+  Machine guard(
+      "kernel memguard vm.memguard.desc=helo\ntype M_A \"hello\"\nzone Z \"z 1\" size=64\n"
+      "sysctl vm.memguard.desc=M_A\nsysctl vm.memguard.desc=hello\n"
+      "sysctl vm.memguard.desc=\"z 1\"\n");
+  EXPECT_EQ(guard.notes, (Notes{"vm.memguard.desc=helo is the description of no type and the name "
+                                "of no zone",
+                                "vm.memguard.desc=M_A is the description of no type and the name "
+                                "of no zone"}));
+  Machine plain("kernel memguard\n");
+  EXPECT_EQ(plain.notes, Notes{});
+}
+
+// REQ: WL-25
+TEST(WorkloadRun, AHistoryBeyond64BitsIsRefused) {
+  const std::string half = "history M_TEMP memalloced=9223372036854775807\n";
+  Machine two(half + half);
+  EXPECT_FALSE(two.refused);
+  EXPECT_EQ(two.stats("M_TEMP").memalloced, 18446744073709551614u);
+  Machine three(half + half + half);
+  ASSERT_TRUE(three.refused);
+  EXPECT_EQ(three.refused->tag, "WL_RANGE");
+  EXPECT_EQ(three.refused->where.line, 3u);
 }
 
 // REQ: WL-19

@@ -32,9 +32,11 @@ struct RunHooks {
   // looks up when CpuSet::set_interrupt_check() says so.
   std::atomic<bool>* attention = nullptr;
   // False: end the run here. May be called in a critical section.
-  std::function<bool()> attend;
+  std::function<bool()> attend = {};
   // A failed expect, as it happens.
-  std::function<void(const Diagnostic&)> report;
+  std::function<void(const Diagnostic&)> report = {};
+  // A remark on what is allowed and hardly meant, at the end of boot; nothing changes by it.
+  std::function<void(const Diagnostic&)> note = {};
 };
 
 // Where a thread of the workload stood.

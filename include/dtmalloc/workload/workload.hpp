@@ -83,7 +83,7 @@ struct Expr {
     requests,  // number: type
     fails,
     sleeps,
-    xdomain,  // number: string
+    xdomain,  // number: string, UMA's name of a zone; a: the zone, if its symbol is given
     size,
     is_null,
     domain,  // number: name; a, b: its indexes
@@ -93,6 +93,7 @@ struct Expr {
   Index a = kNone, b = kNone;
   std::int64_t number = 0;
   std::vector<Index> args;
+  std::uint32_t column = 0, length = 0;  // on its statement's line, for messages
 };
 
 // A number known when parsing, or an expression.
@@ -157,7 +158,10 @@ struct Op {
   Index body = kNone;      // into Workload::bodies
   Index detail = kNone;    // into Workload::histories, threads, sysctls or placements
   std::uint32_t line = 0, column = 0;
+  // Column of what the machine may not have: a CPU, a byte, a domain, a set of domains, a sysctl.
+  std::uint32_t operand = 0;
 };
+static_assert(sizeof(Op) <= 96);  // a trace has millions
 
 struct TypeDecl {
   std::string symbol, shortdesc, longdesc;
@@ -234,8 +238,9 @@ struct Workload {
   // Statements of bodies[0] that belong to boot: types, zones and history before the first
   // operation.
   std::size_t boot_statements() const;
-  // A Diagnostic at an operation's place, with its source line.
+  // A Diagnostic at an operation's place, with its source line; or at one of its terms.
   Diagnostic diagnose(const Op& op, std::string tag, std::string message) const;
+  Diagnostic diagnose(const Op& op, const Expr& term, std::string tag, std::string message) const;
 };
 
 // Longest line accepted, bytes.
