@@ -4,6 +4,7 @@
 //               in which no thread waits for another
 // Differs:      integers only, so that no platform rounds differently
 
+#include <array>
 #include <dtmalloc/sys/error.hpp>
 #include <dtmalloc/vm/domainset.hpp>
 #include <dtmalloc/workload/generate.hpp>
@@ -19,6 +20,28 @@ struct Block {
   int type;     // 0: M_TEMP, i: M_GEN<i>
   bool contig;  // realloc refuses it
 };
+
+struct Item {
+  std::size_t name;
+  int zone;
+};
+
+// What zones are made of, in turn. Items of a limited one are asked for with M_NOWAIT: nobody
+// sleeps for what its own thread holds.
+struct ZoneKind {
+  std::uint32_t size;
+  const char* attributes;
+  bool limited;
+};
+constexpr std::array<ZoneKind, 6> kZoneKinds{{{24, "", false},
+                                              {1000, " limit=60", true},
+                                              {64, " flags=NOFREE", false},
+                                              {200, " align=64 flags=NOBUCKET", false},
+                                              {5000, " flags=MAXBUCKET|NOTRIM", false},
+                                              {320, " limit=40 flags=ZINIT|ROUNDROBIN", true}}};
+const ZoneKind& zone_kind(int zone) {
+  return kZoneKinds[static_cast<std::size_t>(zone) % kZoneKinds.size()];
+}
 
 class Generator {
  public:
@@ -45,6 +68,7 @@ class Generator {
   struct Actor {
     std::string text;
     std::vector<Block> live;
+    std::vector<Item> items;
     int cpu = 0, first_cpu = 0;
   };
 
@@ -110,6 +134,7 @@ class Generator {
       actor.cpu = static_cast<int>(random_.below(static_cast<std::uint64_t>(o_.cpus)));
       line(actor, "cpu " + std::to_string(actor.cpu));
     }
+    if (o_.zones > 0 && chance(o_.zone_share)) return zone_operation(actor);
     const int kind = static_cast<int>(random_.below(100));
     const int others = o_.realloc_share + o_.other_share;
     const int frees = ebb_ ? 100 - others - o_.free_share : o_.free_share;
@@ -214,6 +239,31 @@ class Generator {
     return true;
   }
 
+  void zone_operation(Actor& actor) {
+    const std::uint64_t kind = random_.below(20);
+    const int zone = static_cast<int>(random_.below(static_cast<std::uint64_t>(o_.zones)));
+    if (kind == 0) {
+      static constexpr std::array<const char*, 3> kWays{"trim", "drain", "drain_cpu"};
+      std::string text = std::string("reclaim ") + kWays[random_.below(kWays.size())];
+      if (chance(50)) text += " zone=\"gen zone " + std::to_string(zone) + '"';
+      return line(actor, text);
+    }
+    if (kind < 9 && !actor.items.empty()) {
+      const std::size_t at = random_.below(actor.items.size());
+      line(actor, free_text(actor.items[at]));
+      actor.items[at] = actor.items.back();
+      return actor.items.pop_back();
+    }
+    const Item item{names_++, zone};
+    const std::string how = flags();
+    line(actor, "b" + std::to_string(item.name) + " = uma_zalloc GEN" + std::to_string(zone) +
+                    (zone_kind(zone).limited ? std::string(" M_NOWAIT") : how));
+    actor.items.push_back(item);
+  }
+  static std::string free_text(const Item& item) {
+    return "uma_zfree GEN" + std::to_string(item.zone) + " b" + std::to_string(item.name);
+  }
+
   Block new_block() {
     const int type = any_type();
     return {names_++, type, false};
@@ -239,6 +289,10 @@ class Generator {
     for (int i = 1; i <= o_.types; ++i) {
       text += "type " + symbol(i) + " \"gen" + std::to_string(i) + "\"\n";
     }
+    for (int i = 0; i < o_.zones; ++i) {
+      text += "zone GEN" + std::to_string(i) + " \"gen zone " + std::to_string(i) +
+              "\" size=" + std::to_string(zone_kind(i).size) + zone_kind(i).attributes + '\n';
+    }
     return text;
   }
 
@@ -256,6 +310,7 @@ class Generator {
     if (!o_.free_all) return text;
     for (const Actor& actor : actors_) {
       for (const Block& block : actor.live) text += "free " + name(block) + '\n';
+      for (const Item& item : actor.items) text += free_text(item) + '\n';
     }
     return text;
   }
@@ -295,12 +350,13 @@ std::optional<Diagnostic> check(const GenerateOptions& o) {
   if (o.domains < 1 || o.domains > kMaxDomains)
     return wrong("a machine cannot have so many domains", "1 .. 8");
   if (o.types < 0 || o.types > 100000) return wrong("so many types cannot be made", "0 .. 100000");
+  if (o.zones < 0 || o.zones > 1000) return wrong("so many zones cannot be made", "0 .. 1000");
   if (o.threads < 0 || o.threads > 10000) {
     return wrong("so many threads cannot be made", "0 .. 10000");
   }
   for (const int share :
        {o.free_share, o.realloc_share, o.other_share, o.nowait_share, o.zero_share,
-        o.other_cpu_share, o.foreign_free_share, o.wrong_type_share}) {
+        o.other_cpu_share, o.foreign_free_share, o.wrong_type_share, o.zone_share}) {
     if (share < 0 || share > 100) return wrong("a share is out of range", "0 .. 100 percent");
   }
   if (o.free_share + o.realloc_share + o.other_share > 100) {

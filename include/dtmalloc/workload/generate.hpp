@@ -54,6 +54,8 @@ struct GenerateOptions {
   int other_cpu_share = 10;    // of the operations: before it, a move to another CPU
   int foreign_free_share = 0;  // of the frees with threads: of a block that another thread made
   int wrong_type_share = 0;    // of the frees: under another type, as a buggy kernel does
+  int zones = 0;               // zones of its own: uma_zalloc, uma_zfree and reclaim occur too
+  int zone_share = 30;         // with zones: of the operations, those
   bool free_all = false;       // ends with a free of every block
   bool invariants = false;
   std::uint64_t mem = 0;  // physical memory; 0: the default

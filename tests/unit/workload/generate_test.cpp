@@ -55,6 +55,7 @@ TEST(Generate, SurvivesPrintingAndParsing) {
     options.foreign_free_share = 20;
     options.wrong_type_share = 10;
     options.invariants = seed % 2 == 0;
+    options.zones = static_cast<int>(seed % 8);
     const Workload workload = generate(options);
     const Result<Workload> again = parse(print(workload), "again.wl");
     ASSERT_TRUE(again.has_value()) << to_string(again.error());
