@@ -79,7 +79,8 @@ uma_zone* uma_zsecond_create(const char* name, uma_ctor ctor, uma_dtor dtor, uma
 uma_zone* uma_zcache_create(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
                             uma_dtor dtor, uma_init zinit, uma_fini zfini, uma_import import,
                             uma_release release, void* arg, std::uint32_t flags);
-// Prints on the console what is lost if items are still out.
+// Prints on the console what is lost if items are still out. Panics while somebody waits for one.
+// In the zone's own action (uma_zone_set_maxaction) it is done when the action is through.
 void uma_zdestroy(uma_zone* zone);
 void* uma_zalloc_arg(uma_zone* zone, void* arg, int flags);
 // From that NUMA domain, past the CPU's buckets.
