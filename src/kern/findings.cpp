@@ -26,7 +26,7 @@ LedgerPlace Ledger::Impl::show(const Place& place) const {
   out.time = place.time;
   out.cpu = place.cpu;
   out.tid = place.tid;
-  out.execname = execnames[place.execname];
+  out.execname = place.execname == kOtherName ? "other" : execnames[place.execname];
   if (place.stack == kOtherStack)
     out.stack = {"other"};
   else

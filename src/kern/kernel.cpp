@@ -19,7 +19,8 @@ constexpr std::uint64_t kMinMem = 256 * 1024;
 
 std::size_t colour(int id) { return static_cast<std::size_t>(id) % kColours * kColourStep; }
 
-constexpr std::size_t kFixedBytes = MAXCPU * kColumnBytes + kDataBytes;
+constexpr std::size_t kOwnerBytes = kColumnLines / sizeof(malloc_type_stats) * sizeof(void*);
+constexpr std::size_t kFixedBytes = MAXCPU * kColumnBytes + kDataBytes + kOwnerBytes;
 
 // Null: the host refuses.
 void* try_map(std::size_t size, int protection) {
@@ -27,10 +28,10 @@ void* try_map(std::size_t size, int protection) {
   return at == MAP_FAILED ? nullptr : at;
 }
 
-void* map(std::size_t size, int protection) {
+Mapping map(std::size_t size, int protection) {
   void* at = try_map(size, protection);
   if (at == nullptr) throw KernelPanic("cannot boot: the host refuses address space");
-  return at;
+  return {static_cast<std::byte*>(at), Unmap{size}};
 }
 
 // The kernel's hazard of an unloaded provider with enabled probes: a call through a null pointer.
@@ -147,6 +148,8 @@ std::optional<Diagnostic> Kernel::check(const KernelConfig& config) {
   return std::nullopt;
 }
 
+void Unmap::operator()(std::byte* at) const { munmap(at, size); }
+
 void Kernel::Impl::panic(const char* format, ...) {
   std::va_list arguments;
   va_start(arguments, format);
@@ -156,7 +159,7 @@ void Kernel::Impl::panic(const char* format, ...) {
 }
 
 std::unique_ptr<Cpu, void (*)(Cpu*)> Kernel::Impl::make_cpu(int id) {
-  std::byte* column = columns + static_cast<std::size_t>(id) * kColumnBytes;
+  std::byte* column = columns.get() + static_cast<std::size_t>(id) * kColumnBytes;
   DTM_CHECK(mprotect(column, kColumnBytes, PROT_READ | PROT_WRITE) == 0,
             "the host refuses the memory of a CPU");
   auto* cpu = new (column + colour(id)) KernCpu;
@@ -210,9 +213,10 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
     kmemsize[i] = static_cast<std::uint8_t>(zindx);
   }
   next_line = (sizeof(KernCpu) + 63) / 64 * 64;
-  columns = static_cast<std::byte*>(map(MAXCPU * kColumnBytes, PROT_NONE));
-  data = static_cast<std::byte*>(map(kDataBytes, PROT_READ | PROT_WRITE));
-  addresses.add({AddressMap::kData + AddressMap::kDataRegion, data, kDataBytes, true});
+  columns = map(MAXCPU * kColumnBytes, PROT_NONE);
+  data = map(kDataBytes, PROT_READ | PROT_WRITE);
+  owners = map(kOwnerBytes, PROT_READ | PROT_WRITE);
+  addresses.add({AddressMap::kData + AddressMap::kDataRegion, data.get(), kDataBytes, true});
 
   SmpConfig smp;
   smp.count = 0;
@@ -257,16 +261,17 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
     }
   if (config.memguard)
     vm->memguard = std::make_unique<Memguard>(
-        *vm,
-        MemguardConfig{.desc = std::string(tunable_text(config, "vm.memguard.desc")),
-                       .divisor = static_cast<std::uint64_t>(
-                           tunable_number(config, "vm.memguard.divisor").value_or(10)),
-                       .options = static_cast<int>(
-                           tunable_number(config, "vm.memguard.options").value_or(MG_GUARD_AROUND)),
-                       .frequency = static_cast<std::uint32_t>(
-                           tunable_number(config, "vm.memguard.frequency").value_or(0)),
-                       .kmem_size = kmem.size,
-                       .seed = config.seed});
+        *vm, MemguardConfig{
+                 .desc = std::string(
+                     tunable_text(config, "vm.memguard.desc").substr(0, kMemguardDescBytes - 1)),
+                 .divisor = static_cast<std::uint64_t>(
+                     tunable_number(config, "vm.memguard.divisor").value_or(10)),
+                 .options = static_cast<int>(
+                     tunable_number(config, "vm.memguard.options").value_or(MG_GUARD_AROUND)),
+                 .frequency = static_cast<std::uint32_t>(
+                     tunable_number(config, "vm.memguard.frequency").value_or(0)),
+                 .kmem_size = kmem.size,
+                 .seed = config.seed});
   add_sysctls();
   malloc_sysctl_init(*this);
   cpus->boot(config.cpus, !config.fixed_cpus);
@@ -275,10 +280,6 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
 Kernel::Impl::~Impl() {
   cpus->end_threads();
   detach_static_types();
-  vm.reset();
-  cpus.reset();
-  munmap(columns, MAXCPU * kColumnBytes);
-  munmap(data, kDataBytes);
 }
 
 Kernel::Kernel(const KernelConfig& config) : impl_(std::make_unique<Impl>(*this, config)) {
@@ -331,7 +332,7 @@ Result<void> Kernel::poke(void* addr, std::uint8_t byte) {
   if (!guarded) {
     const std::uintptr_t word = k.vm->slab_word(addr);
     if (word != 0 && (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR)
-      machinery = Impl::is_machinery(word);
+      machinery = Impl::is_machinery(word) || Impl::in_inline_header(word, addr);
   }
   if (machinery) {
     refused.message = "not modelled: a store into UMA's own memory";

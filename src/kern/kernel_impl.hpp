@@ -63,6 +63,13 @@ struct MakeFailures {
 
 class Redzone;
 
+// Address space of the host's.
+struct Unmap {
+  std::size_t size = 0;
+  void operator()(std::byte* at) const;
+};
+using Mapping = std::unique_ptr<std::byte, Unmap>;
+
 // kmeminit(): sizes of the kernel's memory, of vm.kmem_*.
 struct KmemSize {
   std::uint64_t size, min, max;
@@ -86,8 +93,12 @@ struct Kernel::Impl {
   AddressMap addresses;
   SysctlTree sysctl;
 
+  // --- the host's memory; goes after all that lies in it
+  Mapping columns;  // MAXCPU reserved columns
+  Mapping data;     // objects and names of owned types
+  Mapping owners;   // see line_owner()
+  std::size_t data_used = 0;
   // --- CPUs
-  std::byte* columns = nullptr;  // MAXCPU reserved columns
   std::unique_ptr<CpuSet> cpus;
   std::unique_ptr<Vm> vm;
   std::vector<uma_zone*> zones;  // of the classes; those of subzone 0 first, then of 1, ...
@@ -110,6 +121,9 @@ struct Kernel::Impl {
       panic("mti_zone %u out of range %d", subzone, static_cast<int>(numzones));
     return zones[subzone * classes.size() + zindx];
   }
+  // The kernel is about to write [addr, addr + size), for a block that begins elsewhere perhaps.
+  // Panics where this process cannot take it: UMA's own memory, and what is no memory.
+  void check_store(void* addr, std::size_t size, const char* function);
   // A simulated page fault, unless [addr, addr + size) is the kernel's memory.
   void check_mapped(const void* addr, std::size_t size, bool write);
   [[noreturn]] void page_fault(const void* addr, bool write);
@@ -143,19 +157,31 @@ struct Kernel::Impl {
   std::deque<TypeRecord> records;
   std::unordered_map<const malloc_type*, TypeRecord*> by_type;
   std::size_t next_line = 0;
-  std::byte* data = nullptr;  // objects and names of owned types
-  std::size_t data_used = 0;
-
+  // The type that has the line of statistics at this offset now; null: none.
+  std::atomic<const malloc_type*>& line_owner(std::uintptr_t offset) const {
+    return reinterpret_cast<std::atomic<const malloc_type*>*>(
+        owners.get())[offset / sizeof(malloc_type_stats)];
+  }
   void* data_alloc(std::size_t size);
   const char* data_string(std::string_view text);
   malloc_type& make_type(std::string_view symbol, std::string_view shortdesc,
                          std::string_view longdesc);
   void register_type(malloc_type* mtp, std::string_view symbol);
   void unregister_type(malloc_type* mtp);
-  bool knows(const malloc_type* mtp) const;
-  bool has_object(const malloc_type* mtp) const {  // registered now or once
+  // Whether the type is registered with this kernel now. No lock: debugging kernels ask at each
+  // call.
+  bool knows(const malloc_type* mtp) const {
+    const auto offset =
+        reinterpret_cast<std::uintptr_t>(__atomic_load_n(&mtp->ks_mti.mti_stats, __ATOMIC_ACQUIRE));
+    return offset - 1 < kColumnLines - 1 &&
+           line_owner(offset).load(std::memory_order_acquire) == mtp;
+  }
+  // Whether an object stands at this address that this kernel may read. A user's may be gone once
+  // it is not registered.
+  bool readable_type(const malloc_type* mtp) const {
     const std::lock_guard lock(malloc_mtx);
-    return by_type.count(mtp) != 0;
+    const auto known = by_type.find(mtp);
+    return known != by_type.end() && (known->second->owned || known->second->registered);
   }
   TypeStats stats_of(const malloc_type& mtp) const;
 
@@ -182,6 +208,12 @@ struct Kernel::Impl {
   }
   static uma_keg& keg_at(std::uintptr_t slab_word) {
     return *reinterpret_cast<const uma_slab*>(slab_word)->us_keg;
+  }
+  // Whether a kernel has the slab's own header there.
+  static bool in_inline_header(std::uintptr_t slab_word, const void* addr) {
+    const auto& slab = *reinterpret_cast<const uma_slab*>(slab_word);
+    return slab.us_header == nullptr && static_cast<const std::byte*>(addr) - slab.us_data >=
+                                            std::ptrdiff_t{slab.us_keg->uk_pgoff};
   }
   // Whether this process depends on what the slab's items hold.
   static bool is_machinery(std::uintptr_t slab_word) {
@@ -212,6 +244,8 @@ Kernel::Impl* enter_kernel();
 void malloc_type_zone_allocated(Kernel::Impl& k, malloc_type* mtp, std::size_t size, int zindx,
                                 bool hooks = true);
 void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks = true);
+// INVARIANTS' assertion on the version.
+void check_version(Kernel::Impl& k, const malloc_type* mtp, const char* function);
 // Panics unless the type is one of this kernel's.
 void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function);
 void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kern/ledger_impl.hpp"
+#include "kern/redzone.hpp"
 
 namespace dtmalloc {
 
@@ -68,10 +69,21 @@ Ledger::Impl::Place Ledger::Impl::here() {
   place.stack = intern(thread);
   place.cpu = curcpu->id;
   place.tid = thread.tid;
-  const auto known = std::find(execnames.begin() + 1, execnames.end(), thread.execname);
-  place.execname = static_cast<std::uint32_t>(known - execnames.begin());
-  if (known == execnames.end()) execnames.push_back(thread.execname);
+  place.execname = intern_name(thread.execname);
   return place;
+}
+
+std::uint32_t Ledger::Impl::intern_name(const std::string& execname) {
+  const auto known = execname_ids.find(execname);
+  if (known != execname_ids.end()) return known->second;
+  if (execname_ids.size() >= config.stacks) {
+    ++lost.names;
+    return kOtherName;
+  }
+  const auto id = static_cast<std::uint32_t>(execnames.size());
+  execnames.push_back(execname);
+  execname_ids.emplace(execname, id);
+  return id;
 }
 
 Ledger::Impl::TypeId Ledger::Impl::type_of(const malloc_type* mtp) {
@@ -144,6 +156,24 @@ void Ledger::Impl::remember(std::uintptr_t at, const Owner& owner) {
     owners->second.erase(owners->second.begin());
   }
   owners->second.push_back(owner);
+}
+
+// Under DEBUG_REDZONE a block begins behind its header, whose room depends on the size asked for.
+std::uintptr_t Ledger::Impl::last_owner_in(std::uintptr_t item) const {
+  std::uintptr_t begin = 0;
+  std::uint64_t newest = 0;
+  const auto look = [&](std::uintptr_t at) {
+    const auto owners = past.find(at);
+    if (owners == past.end() || owners->second.empty()) return;
+    const std::uint64_t freed = owners->second.back().freed.sequence;
+    if (freed <= newest) return;
+    newest = freed;
+    begin = at;
+  };
+  look(item);
+  if (kernel.impl().redzone != nullptr)
+    for (const std::size_t room : Redzone::kRooms) look(item + room);
+  return begin;
 }
 
 // The live block in which an address lies, or end().
@@ -374,12 +404,13 @@ void Ledger::Impl::stale(const malloc_type* mtp) {
 // INVARIANTS is about to panic for a free item that somebody wrote to.
 void Ledger::Impl::modified(const void* addr) {
   std::unique_lock lock(mutex);
-  const auto owners = past.find(number(addr));
-  if (owners == past.end() || owners->second.empty()) return;
-  const Owner& last = owners->second.back();
+  const std::uintptr_t begin = last_owner_in(number(addr));
+  if (begin == 0) return;
+  const Owner& last = past.find(begin)->second.back();
   Finding finding;
   finding.kind = Finding::Kind::modified;
-  finding.address = finding.base = kernel.addresses().to_printed(addr);
+  finding.address = finding.base =
+      kernel.addresses().to_printed(reinterpret_cast<const void*>(begin));
   finding.request = last.block.request;
   finding.bytes = last.block.bytes;
   finding.type = name(last.block.type);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The inside of a Ledger, and the calls by which malloc(9) feeds it.
 //
-// Locking:      `mutex`; under it malloc_mtx may be taken, nothing else. Nobody sleeps with it.
+// Locking:      `mutex`; under it those of types, of addresses and of memguard may be taken. Nobody
+//               sleeps or panics with it.
 // Invariants:   BOOK-1: the sum of Block::bytes of a type's blocks that are not guarded is its
 //               recorded_bytes; BOOK-2: no address has both a live block and a past that says
 //               otherwise: the newest past owner was freed before the live one was allocated
@@ -26,8 +27,8 @@ struct Counted {
 
 struct Ledger::Impl {
   Impl(Kernel& owner, const LedgerConfig& ledger_config) : kernel(owner), config(ledger_config) {
-    stacks.emplace_back();  // kNoStack
-    execnames.emplace_back();
+    stacks.emplace_back();     // kNoStack
+    execnames.emplace_back();  // of a Place that is none
     interval = config.series;
     next_sample = interval;
   }
@@ -37,6 +38,7 @@ struct Ledger::Impl {
   static constexpr TypeId kNoType = ~TypeId{0};
   static constexpr StackId kNoStack = 0;
   static constexpr StackId kOtherStack = ~StackId{0};
+  static constexpr std::uint32_t kOtherName = ~std::uint32_t{0};
 
   struct Place {
     std::uint64_t sequence = 0, time = 0;
@@ -72,12 +74,15 @@ struct Ledger::Impl {
   // --- ledger.cpp. Requires: mutex held.
   Place here();
   StackId intern(const SimThread& thread);
+  std::uint32_t intern_name(const std::string& execname);
   TypeId type_of(const malloc_type* mtp);  // kNoType: not registered now
   TypeId add_type(const malloc_type* mtp);
   void add_block(std::uintptr_t at, const Block& block);
   Block take_block(Blocks::iterator it);
   void remember(std::uintptr_t at, const Owner& owner);
   Blocks::const_iterator covering(std::uintptr_t at) const;
+  // Where the newest past block of an item began; 0: nobody is known.
+  std::uintptr_t last_owner_in(std::uintptr_t item) const;
   void sample(std::uint64_t now);
 
   // --- What malloc(9) tells.
@@ -119,6 +124,7 @@ struct Ledger::Impl {
   std::vector<std::string> last_sites;  // outermost first; last_stack is their id
   StackId last_stack = kNoStack;
   std::vector<std::string> execnames;
+  std::unordered_map<std::string, std::uint32_t> execname_ids;
   Blocks blocks;
   std::uint64_t unrecorded = 0;  // live blocks without a record
   std::unordered_map<std::uintptr_t, std::vector<Owner>> past;

@@ -292,6 +292,13 @@ void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags
   k.panic("free: address %p(%p) has not been allocated.\n", addr, page);
 }
 
+// Whether a block of the slab that began at this address would end outside the slab.
+static bool reaches_beyond(std::uintptr_t slab_word, const void* addr, std::size_t size) {
+  const auto& slab = *reinterpret_cast<const uma_slab*>(slab_word);
+  return static_cast<const std::byte*>(addr) + size >
+         slab.us_data + slab.us_keg->uk_ppera * kPageSize;
+}
+
 void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool hooks) {
   const FreeNote note(k, addr, mtp);
   if (free_dbg(k, &addr, mtp)) return;
@@ -307,6 +314,8 @@ void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool ho
       if (k.is_machinery(word))
         k.panic("not modelled: free of %p, UMA's own, in zone %s", addr, zone->uz_name.c_str());
       size = zone->uz_size;
+      if ((k.invariants() || zero) && reaches_beyond(word, addr, size))
+        k.check_store(addr, size, zero ? "zfree" : "free");
       if (k.invariants()) free_save_type(addr, mtp, size);
       if (zero) std::memset(addr, 0, size);
       uma_zfree_arg(zone, addr, reinterpret_cast<void*>(word));
@@ -316,7 +325,10 @@ void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool ho
     case SLAB_COOKIE_CONTIG_MALLOC: {
       const bool large = (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_MALLOC_LARGE;
       size = large ? value : round_page(value);
-      if (zero) std::memset(addr, 0, size);
+      if (zero) {
+        k.check_store(addr, size, "zfree");
+        std::memset(addr, 0, size);
+      }
       if (reinterpret_cast<std::uintptr_t>(addr) % kPageSize == 0)
         vm.page_slab[vm.page_of(addr)].store(0, std::memory_order_release);
       kmem_free(vm, addr, size);

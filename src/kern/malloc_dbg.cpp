@@ -39,7 +39,9 @@ void check_context(Kernel::Impl& k, int flags) {
   if (curcpu->critbase != 0) k.panic("malloc: called with spinlock or critical section held");
 }
 
-// MALLOC_MAKE_FAILURES: whether this call is to fail.
+// MALLOC_MAKE_FAILURES: whether this call is to fail. A negative rate fails as many: a remainder is
+// 0 under either sign. The counter is wider than a kernel's, which wraps around into negative
+// numbers.
 bool inject_failure(Kernel::Impl& k, int flags) {
   MakeFailures& failures = k.make_failures;
   const int rate = failures.failure_rate.load(std::memory_order_relaxed);
@@ -52,9 +54,12 @@ bool inject_failure(Kernel::Impl& k, int flags) {
 
 }  // namespace
 
-void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function) {
+void check_version(Kernel::Impl& k, const malloc_type* mtp, const char* function) {
   if (k.invariants() && mtp->ks_version != M_VERSION)
     k.panic("%s: bad malloc type version", function);
+}
+
+void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function) {
   if (!k.knows(mtp)) {
     if (k.ledger != nullptr) k.ledger->impl().stale(mtp);
     if (mtp->ks_mti.mti_stats != nullptr)
@@ -64,6 +69,7 @@ void check_type(Kernel::Impl& k, const malloc_type* mtp, const char* function) {
 }
 
 bool malloc_dbg(Kernel::Impl& k, void** addr, std::size_t* size, malloc_type* mtp, int flags) {
+  check_version(k, mtp, "malloc");
   check_type(k, mtp, "malloc");
   if (k.invariants()) {
     check_wait_flags(k, flags);
@@ -86,10 +92,11 @@ bool malloc_dbg(Kernel::Impl& k, void** addr, std::size_t* size, malloc_type* mt
 
 bool free_dbg(Kernel::Impl& k, void** addr, malloc_type* mtp) {
   if (k.invariants()) {
-    check_type(k, mtp, "free");
+    check_version(k, mtp, "free");
     if (curcpu->critbase != 0) k.panic("free: called with spinlock or critical section held");
   }
   if (*addr == nullptr) return true;
+  if (k.invariants()) check_type(k, mtp, "free");
   if (Memguard* memguard = k.vm->memguard.get(); memguard != nullptr && memguard->owns(*addr)) {
     memguard->free(*addr);
     return true;
@@ -107,6 +114,18 @@ void* redzone_setup(Kernel::Impl& k, void* addr, std::size_t osize) {
 
 std::size_t redzone_size(const Kernel::Impl& k, std::size_t size) {
   return k.redzone == nullptr ? size : Redzone::size_ntor(size);
+}
+
+void Kernel::Impl::check_store(void* addr, std::size_t size, const char* function) {
+  if (size == 0) return;
+  check_mapped(addr, size, true);
+  for (std::uint64_t page = vm->page_of(addr),
+                     last = vm->page_of(static_cast<std::byte*>(addr) + size - 1);
+       page <= last; ++page) {
+    const std::uintptr_t word = vm->page_slab[page].load(std::memory_order_acquire);
+    if (word != 0 && (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR && is_machinery(word))
+      panic("not modelled: %s of %p writes over UMA's own memory", function, addr);
+  }
 }
 
 void Kernel::Impl::check_mapped(const void* addr, std::size_t size, bool write) {

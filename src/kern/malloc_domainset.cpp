@@ -70,7 +70,8 @@ void* contigmalloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp
   const bool powers = (alignment & (alignment - 1)) == 0 && (boundary & (boundary - 1)) == 0;
   if (size == 0 || !powers) {
     if (k.invariants())
-      k.panic("contigmalloc: size %#lx alignment %#lx boundary %#lx", size, alignment, boundary);
+      k.panic("not modelled: contigmalloc: size %#lx alignment %#lx boundary %#lx", size, alignment,
+              boundary);
     return nullptr;
   }
   const std::size_t osize = size;

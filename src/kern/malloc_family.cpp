@@ -19,7 +19,7 @@ std::size_t old_size(Kernel::Impl& k, const void* addr) {
   const std::uintptr_t word = k.slab_word(addr);
   if (word == 0) {
     if (k.invariants()) k.panic("realloc: address %p out of range", addr);
-    k.panic("realloc: address %p is not allocated", addr);
+    k.panic("page fault: realloc of %p, which is not allocated", addr);
   }
   switch (word & SLAB_COOKIE_MASK) {
     case SLAB_COOKIE_SLAB_PTR:
@@ -42,6 +42,7 @@ constexpr int kReallocFraction = 1;       // REALLOC_FRACTION
 
 void* realloc_slow(Kernel::Impl& k, void* addr, std::size_t size, malloc_type* mtp, int flags) {
   if (k.invariants()) {
+    check_version(k, mtp, "realloc");
     check_type(k, mtp, "realloc");
     if (curcpu->critbase != 0) k.panic("realloc: called with spinlock or critical section held");
   }
@@ -60,6 +61,7 @@ void* realloc_slow(Kernel::Impl& k, void* addr, std::size_t size, malloc_type* m
   }
   void* block = kern_malloc(size, mtp, flags);
   if (block == nullptr) return nullptr;
+  if (const std::size_t copied = std::min(size, old)) k.check_mapped(addr, copied, false);
   std::memcpy(block, addr, std::min(size, old));
   kern_free(addr, mtp);
   return block;

@@ -2,7 +2,9 @@
 // Types: registration, look-up, statistics, the static ones.
 //
 // Counterpart:  sys/kern/kern_malloc.c (malloc_init, malloc_uninit, malloc_type_list, ...)
-// Locking:      malloc_mtx; not held while a callback runs or a line is printed
+// Locking:      malloc_mtx; not held while a callback runs or a line is printed. A registration
+// that
+//               is refused panics with it and gives it back as it unwinds; a lookup takes no lock
 // Differs:      DEVIATES: a type that is unregistered keeps its object and lines, unreadable for D,
 //               and its use is a panic: a kernel would touch freed memory. Under a type that never
 //               was registered only free() may pass unseen, counted nowhere.
@@ -102,7 +104,7 @@ void* Kernel::Impl::data_alloc(std::size_t size) {
   const std::size_t at = data_used;
   data_used += (size + 15) / 16 * 16;
   if (data_used > kDataBytes) panic("not modelled: more than 64 MiB of type objects and names");
-  return data + at;
+  return data.get() + at;
 }
 
 const char* Kernel::Impl::data_string(std::string_view text) {
@@ -161,6 +163,7 @@ void Kernel::Impl::register_type(malloc_type* mtp, std::string_view symbol) {
       panic("not modelled: more than 64 MiB of registered objects");
   }
   mtp->ks_mti.mti_zone = subzone_of(mtp->ks_shortdesc);
+  line_owner(next_line).store(mtp, std::memory_order_release);
   mtp->ks_mti.mti_stats = reinterpret_cast<malloc_type_stats*>(next_line);
   mark_registered(mtp, true);
   next_line += sizeof(malloc_type_stats);
@@ -186,6 +189,8 @@ void Kernel::Impl::unregister_type(malloc_type* mtp) {
     mtp->ks_next = nullptr;
     --kmemcount;
     known->second->registered = false;
+    line_owner(reinterpret_cast<std::uintptr_t>(mtp->ks_mti.mti_stats))
+        .store(nullptr, std::memory_order_release);
     std::erase(registered, known->second);
   }
   // From here on each use is a panic; what is under way ends first, and is counted.
@@ -216,13 +221,6 @@ void Kernel::Impl::unregister_type(malloc_type* mtp) {
     addresses.retire(mtp);
     addresses.retire(mtp->ks_shortdesc);
   }
-}
-
-bool Kernel::Impl::knows(const malloc_type* mtp) const {
-  if (mtp->ks_mti.mti_stats == nullptr) return false;
-  const std::lock_guard lock(malloc_mtx);
-  auto known = by_type.find(mtp);
-  return known != by_type.end() && known->second->registered;
 }
 
 TypeStats Kernel::Impl::stats_of(const malloc_type& mtp) const {

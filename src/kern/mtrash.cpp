@@ -4,8 +4,10 @@
 //
 // Counterpart:  sys/vm/uma_dbg.c (mtrash_*), sys/kern/kern_malloc.c (free_save_type)
 // Locking:      none; an item has one owner at a time
-// Differs:      DEVIATES: a last word that is not the address of a type of this kernel prints as a
-//               pointer: a kernel reads through any word that looks like an address of its own
+// Differs:      DEVIATES: a last word that is not the address of a type of this kernel, or of a
+// user's
+//               type that is registered no more, prints as a pointer: a kernel reads through any
+//               word that looks like an address of its own
 #include <cstring>
 
 #include "kern/kernel_impl.hpp"
@@ -35,7 +37,7 @@ void check(void* mem, int size, const char* zone) {
     Kernel::Impl& k = static_cast<Kernel*>(curcpu->kernel)->impl();
     if (k.ledger != nullptr) k.ledger->impl().modified(mem);
     const int offset = static_cast<int>(8 * i);
-    if (mtp == nullptr || !k.has_object(mtp))
+    if (mtp == nullptr || !k.readable_type(mtp))
       k.panic("Memory modified after free %p (%d, %s, %p) + %d = %lx\n", mem, size, zone,
               static_cast<void*>(mtp), offset, word);
     k.cpus->console(kernel_format(k.addresses,

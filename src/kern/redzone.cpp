@@ -32,9 +32,9 @@ unsigned corrupted(const std::byte* guard) {
 // spec/malloc9.md 6.3; the kernel's step of 128 is below the header.
 std::size_t Redzone::roundup(std::size_t n) {
   if (n < kHeader) n = kHeader;
-  for (const std::size_t step : {256, 512, 1024, 2048})
-    if (n <= step) return step;
-  return kPageSize;
+  for (const std::size_t room : kRooms)
+    if (n <= room) return room;
+  return kRooms.back();
 }
 
 std::size_t Redzone::size_ntor(std::size_t n) {

@@ -5,6 +5,7 @@
 //               `-- header, 176 bytes, ends at raw + R(n) = the address that malloc() returns
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,8 @@ class Redzone {
  public:
   Redzone(Kernel::Impl& k, int panics) : redzone_panic(panics), k_(k) {}
 
+  // What a header may take, with its padding.
+  static constexpr std::array<std::size_t, 5> kRooms{256, 512, 1024, 2048, kPageSize};
   static std::size_t roundup(std::size_t n);    // R(n)
   static std::size_t size_ntor(std::size_t n);  // what a request of n bytes asks for in all
   void* setup(void* raw, std::size_t n);        // what malloc() returns

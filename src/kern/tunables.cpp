@@ -73,11 +73,14 @@ std::optional<Diagnostic> check_number(const Row& row, const Tunable& tunable) {
   if (!number)
     return refused(tunable.name + "=" + tunable.value + " is no number",
                    "decimal, octal or 0x, with a suffix k m g t");
-  std::int64_t low = 0, high = std::numeric_limits<std::int64_t>::max();
+  // A kernel keeps a negative long as the huge number that its bits are.
+  std::int64_t low = std::numeric_limits<std::int64_t>::min();
+  std::int64_t high = std::numeric_limits<std::int64_t>::max();
   if (row.kind == Kind::kInt) {
     low = std::numeric_limits<int>::min();
     high = std::numeric_limits<int>::max();
   } else if (row.kind == Kind::kUnsigned) {
+    low = 0;
     high = std::numeric_limits<unsigned>::max();
   }
   if (*number < low || *number > high)

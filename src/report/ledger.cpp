@@ -51,6 +51,9 @@ std::string notes(const Books& books) {
     out +=
         fmt::format("note: the table of {} call stacks was full: {} events are under \"other\"\n",
                     books.bounds.stacks, lost.stacks);
+  if (lost.names != 0)
+    out += fmt::format("note: {} events are of threads beyond the ledger's {} names: \"other\"\n",
+                       lost.names, books.bounds.stacks);
   return out;
 }
 

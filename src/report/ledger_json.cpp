@@ -86,6 +86,7 @@ std::string dropped(const LedgerDropped& lost) {
   return Object()
       .number("blocks", lost.blocks)
       .number("stacks", lost.stacks)
+      .number("names", lost.names)
       .number("past", lost.past)
       .number("findings", lost.findings)
       .text();

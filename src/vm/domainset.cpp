@@ -15,14 +15,19 @@ extern "C" {
 #define DTM_ALL_DOMAINS ((1ul << MAXMEMDOM) - 1)
 #define DTM_EACH_DOMAIN(set) \
   { set(0), set(1), set(2), set(3), set(4), set(5), set(6), set(7) }
-#define DTM_PREFER(d) \
-  { {DTM_ALL_DOMAINS}, DOMAINSET_POLICY_PREFER, d }
-#define DTM_FIXED(d) \
-  { {1ul << d}, DOMAINSET_POLICY_ROUNDROBIN, -1 }
+#define DTM_ALL(policy, prefer)                                                  \
+  {                                                                              \
+    {}, {DTM_ALL_DOMAINS}, policy, prefer, MAXMEMDOM, { 0, 1, 2, 3, 4, 5, 6, 7 } \
+  }
+#define DTM_PREFER(d) DTM_ALL(DOMAINSET_POLICY_PREFER, d)
+#define DTM_FIXED(d)                                          \
+  {                                                           \
+    {}, {1ul << d}, DOMAINSET_POLICY_ROUNDROBIN, -1, 1, { d } \
+  }
 
-domainset domainset_roundrobin = {{DTM_ALL_DOMAINS}, DOMAINSET_POLICY_ROUNDROBIN, -1};
-domainset domainset_firsttouch = {{DTM_ALL_DOMAINS}, DOMAINSET_POLICY_FIRSTTOUCH, -1};
-domainset domainset_interleave = {{DTM_ALL_DOMAINS}, DOMAINSET_POLICY_INTERLEAVE, -1};
+domainset domainset_roundrobin = DTM_ALL(DOMAINSET_POLICY_ROUNDROBIN, -1);
+domainset domainset_firsttouch = DTM_ALL(DOMAINSET_POLICY_FIRSTTOUCH, -1);
+domainset domainset_interleave = DTM_ALL(DOMAINSET_POLICY_INTERLEAVE, -1);
 domainset domainset_prefer[MAXMEMDOM] = DTM_EACH_DOMAIN(DTM_PREFER);
 domainset domainset_fixed[MAXMEMDOM] = DTM_EACH_DOMAIN(DTM_FIXED);
 }

@@ -38,10 +38,18 @@ Memguard::Memguard(Vm& owner, const MemguardConfig& config)
       options(config.options),
       frequency(config.frequency),
       desc(config.desc),
+      named(!config.desc.empty()),
       random(config.seed * 2 + 1) {
   mapsize = map_size(config.kmem_size, config.divisor, vm.page_count);
   physlimit = vm.page_count / divisor * kPageBytes;
   pieces.resize(mapsize / kPageBytes / kPiecePages + 1);
+  // First, as a console may throw.
+  vm.cpus.console(kernel_format(vm.addresses,
+                                "MEMGUARD DEBUGGING ALLOCATOR INITIALIZED:\n"
+                                "\tMEMGUARD map base: 0x%lx\n"
+                                "\tMEMGUARD map size: %jd KBytes\n",
+                                static_cast<unsigned long>(AddressMap::kMemguard),
+                                static_cast<std::intmax_t>(mapsize >> 10)));
   if (mapsize != 0) {
     void* at = mmap(nullptr, mapsize, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -49,12 +57,6 @@ Memguard::Memguard(Vm& owner, const MemguardConfig& config)
       throw KernelPanic("cannot boot: the host refuses the address space of memguard");
     base = static_cast<std::byte*>(at);
   }
-  vm.cpus.console(kernel_format(vm.addresses,
-                                "MEMGUARD DEBUGGING ALLOCATOR INITIALIZED:\n"
-                                "\tMEMGUARD map base: 0x%lx\n"
-                                "\tMEMGUARD map size: %jd KBytes\n",
-                                static_cast<unsigned long>(AddressMap::kMemguard),
-                                static_cast<std::intmax_t>(mapsize >> 10)));
 }
 
 Memguard::~Memguard() {
@@ -81,6 +83,7 @@ bool Memguard::wants(std::size_t size, std::string_view name) {
       }
     }
   }
+  if (!named.load(std::memory_order_relaxed)) return name.empty();
   const std::lock_guard lock(mutex);
   return desc == name;
 }
@@ -283,6 +286,7 @@ bool Memguard::set_desc(std::string_view text) {
   if (text.size() >= kMemguardDescBytes) return false;
   const std::lock_guard lock(mutex);
   desc = text;
+  named.store(!desc.empty(), std::memory_order_relaxed);
   return true;
 }
 

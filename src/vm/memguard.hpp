@@ -95,6 +95,7 @@ struct Memguard {
 
   std::mutex mutex;
   std::string desc;
+  std::atomic<bool> named;  // `desc` is not empty
   std::uint64_t random;
   Blocks blocks;
   std::map<std::uint64_t, std::uint64_t> taken;  // first page of address space -> pages

@@ -374,8 +374,8 @@ void zone_release(uma_zone& zone, void** items, int count) {
     if (word == 0 || (word & SLAB_COOKIE_MASK) != SLAB_COOKIE_SLAB_PTR || slab->us_keg != &keg) {
       lock = {};
       keg.vm->cpus.panic(kernel_format(keg.vm->addresses,
-                                       "uma: Freed item %p did not belong to zone %s", items[i],
-                                       zone.uz_name.c_str()));
+                                       "not modelled: an item %p of another zone is freed to %s",
+                                       items[i], zone.uz_name.c_str()));
     }
     if (slab->us_domain != locked) {
       if (lock.owns_lock()) lock.unlock();

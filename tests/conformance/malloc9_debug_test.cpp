@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // malloc(9) misused: INVARIANTS' checks of items, unregistered types, sizes that no kernel can
 // give.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -56,6 +57,87 @@ TEST(Malloc9, UnregisteredTypeIsRefused) {
       EXPECT_EQ(text, std::string(frees ? "free" : "malloc") + ": type x is not registered")
           << state;
     }
+}
+
+// REQ: MALLOC9-46. A free inside the last item of a slab, or inside a large block, writes behind
+// its end: into a bucket, which this process needs, it must not.
+TEST(Malloc9, WritesBehindABlockSpareUma) {
+  enum { kZeroSlab, kStampSlab, kZeroLarge };
+  for (const int what : {kZeroSlab, kStampSlab, kZeroLarge}) {
+    KernelConfig config = small_config();
+    config.invariants = what == kStampSlab;
+    Machine m(config);
+    Vm& vm = m.kernel.vm();
+    const auto is_bucket = [&](std::uint64_t page) {
+      const std::uintptr_t word = vm.slab_word(vm.page_address(page));
+      return word != 0 && (word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR &&
+             Kernel::Impl::is_machinery(word);
+    };
+    // Whole pages, until one of UMA's own comes behind one.
+    std::byte* last = nullptr;
+    for (int i = 0; i < 5000 && last == nullptr; ++i) {
+      auto* p = static_cast<std::byte*>(
+          m.kernel.malloc(what == kZeroLarge ? 65537 : 4096, &m.type, M_WAITOK));
+      m.kernel.malloc(static_cast<std::size_t>(16 << i % 9), &m.type, M_WAITOK);
+      const std::uint64_t end = vm.page_of(p) + (what == kZeroLarge ? 17 : 1);
+      if (is_bucket(end)) last = p;
+    }
+    ASSERT_NE(last, nullptr);
+    const std::string text = panic_of([&] {
+      if (what == kStampSlab)
+        m.kernel.free(last + 8, &m.type);
+      else
+        m.kernel.zfree(last + 8, &m.type);
+    });
+    EXPECT_EQ(text.rfind(what == kStampSlab ? "not modelled: free of 0xfffff800"
+                                            : "not modelled: zfree of 0xfffff800",
+                         0),
+              0u)
+        << text;
+    EXPECT_THAT(text, testing::HasSubstr(" writes over UMA's own memory"));
+  }
+}
+
+// REQ: MALLOC9-46. Nor behind the memory's end.
+TEST(Malloc9, WritesBehindTheMemoryAreAPageFault) {
+  Machine m;
+  Vm& vm = m.kernel.vm();
+  const std::uint64_t last = vm.arena_pages - 1;
+  vm.page_slab[last] = kPageSize << SLAB_COOKIE_SHIFT | SLAB_COOKIE_MALLOC_LARGE;
+  EXPECT_EQ(panic_of([&] { m.kernel.zfree(vm.page_address(last) + 8, &m.type); }), "page fault");
+}
+
+// REQ: MALLOC9-47
+TEST(Malloc9, FreeOfNullAsksLittle) {
+  for (const bool debug : {false, true}) {
+    KernelConfig config = small_config();
+    config.invariants = debug;
+    Machine m(config);
+    malloc_type& gone = m.kernel.define_type("M_X", "x");
+    m.kernel.malloc_uninit(&gone);
+    m.kernel.free(nullptr, &gone);
+    m.kernel.zfree(nullptr, &gone);
+    gone.ks_version = 1;
+    EXPECT_EQ(panic_of([&] { m.kernel.free(nullptr, &gone); }),
+              debug ? "free: bad malloc type version" : "");
+  }
+}
+
+// REQ: MALLOC9-36. What a user's type was called is not known once it is gone: its object may be.
+TEST(Malloc9, JunkCheckDoesNotReadAUsersGoneType) {
+  Machine m(invariants());
+  auto* const mine = new malloc_type{nullptr, M_VERSION, "mine", {}};
+  m.kernel.malloc_init(mine);
+  auto* const p = static_cast<std::byte*>(m.kernel.malloc(16, mine, M_WAITOK));
+  m.kernel.free(p, mine);
+  m.kernel.malloc_uninit(mine);
+  mine->ks_shortdesc = nullptr;
+  p[0] = std::byte{1};
+  const std::string text = panic_of([&] { m.kernel.malloc(16, &m.type, M_WAITOK); });
+  delete mine;
+  EXPECT_EQ(text.rfind("Memory modified after free " + hex(m, p) + " (16, malloc-16, 0x", 0), 0u)
+      << text;
+  EXPECT_EQ(m.console, "");
 }
 
 // REQ: MALLOC9-37. A type that comes back is as good as new; a stale probe id stays (3.10).

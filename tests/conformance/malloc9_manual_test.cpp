@@ -85,9 +85,10 @@ TEST(Manual, ContigmallocOfNonsense) {
     std::uint64_t boundary;
     const char* text;
   } const kRows[] = {
-      {0, 4096, 0, "contigmalloc: size 0 alignment 0x1000 boundary 0"},
-      {4096, 3, 0, "contigmalloc: size 0x1000 alignment 0x3 boundary 0"},
-      {4096, 4096, 12288, "contigmalloc: size 0x1000 alignment 0x1000 boundary 0x3000"}};
+      {0, 4096, 0, "not modelled: contigmalloc: size 0 alignment 0x1000 boundary 0"},
+      {4096, 3, 0, "not modelled: contigmalloc: size 0x1000 alignment 0x3 boundary 0"},
+      {4096, 4096, 12288,
+       "not modelled: contigmalloc: size 0x1000 alignment 0x1000 boundary 0x3000"}};
   for (const auto& row : kRows) {
     for (const bool invariants : {false, true}) {
       KernelConfig config = small_config();

@@ -144,13 +144,13 @@ TEST(Malloc9, WorkedExamples) {
 TEST(Malloc9, KmemZmax) {
   struct Row {
     std::uint64_t mem;
-    std::optional<std::uint64_t> tunable;
+    std::optional<std::int64_t> tunable;
     std::uint64_t zmax;
   };
   const Row rows[] = {
       {128ull << 20, {}, 4096}, {(128ull << 20) + 4096, {}, 65536}, {1ull << 30, {}, 65536},
       {1ull << 30, 4096, 4096}, {1ull << 30, 4095, 65536},          {1ull << 30, 65537, 65536},
-      {1ull << 30, 5000, 5000}, {128ull << 20, 8192, 4096},
+      {1ull << 30, 5000, 5000}, {128ull << 20, 8192, 4096},         {1ull << 30, -1, 65536},
   };
   for (const Row& row : rows) {
     KernelConfig config = small_config(1, row.mem);

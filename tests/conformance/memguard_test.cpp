@@ -322,6 +322,19 @@ TEST(Memguard, SecondaryZones) {
   EXPECT_EQ(m.zone("second").fail, 1u);
 }
 
+// REQ: OPT-41. The name is a buffer of 128 characters: a longer tunable loses its end.
+TEST(Memguard, LongNameIsCut) {
+  const std::string name(130, 'n');
+  Machine m(memguard({{"vm.memguard.desc", name}}));
+  EXPECT_EQ(value(m, "desc"), name.substr(0, 127));
+  malloc_type& cut = m.kernel.define_type("M_CUT", name.substr(0, 127));
+  EXPECT_TRUE(guarded(m, m.kernel.malloc(16, &cut, M_WAITOK)));
+  EXPECT_EQ(set(m, "desc", ""), 0);
+  EXPECT_FALSE(guarded(m, m.kernel.malloc(16, &cut, M_WAITOK)));
+  malloc_type& empty = m.kernel.define_type("M_EMPTY", "");
+  EXPECT_TRUE(guarded(m, m.kernel.malloc(16, &empty, M_WAITOK)));
+}
+
 // REQ: OPT-17, OPT-47. All of UMA by chance: its own buckets are guarded, and out of a store's
 // reach.
 TEST(Memguard, EverythingByChance) {

@@ -119,6 +119,23 @@ TEST_F(Numa, RoundRobinTakesTurns) {
   EXPECT_EQ(small(DOMAINSET_RR(), 3), (Domains{2, 3, 0}));
 }
 
+// REQ: NUMA-03. The sets say in full which domains they hold.
+TEST(NumaSets, CountAndOrderAreThoseOfTheMask) {
+  const auto order = [](const domainset& set) {
+    return std::vector<int>(set.ds_order, set.ds_order + set.ds_cnt);
+  };
+  const std::vector<int> all{0, 1, 2, 3, 4, 5, 6, 7};
+  for (const domainset* set : {DOMAINSET_RR(), DOMAINSET_FT(), DOMAINSET_IL()})
+    EXPECT_EQ(order(*set), all);
+  for (int domain = 0; domain < MAXMEMDOM; ++domain) {
+    EXPECT_EQ(order(*DOMAINSET_PREF(domain)), all);
+    EXPECT_EQ(DOMAINSET_PREF(domain)->ds_prefer, domain);
+    EXPECT_EQ(order(*DOMAINSET_FIXED(domain)), std::vector<int>{domain});
+  }
+  EXPECT_EQ(order(make_domainset(0b1010, DOMAINSET_POLICY_ROUNDROBIN)), (std::vector<int>{1, 3}));
+  EXPECT_EQ(DOMAINSET_RR()->ds_link.le_next, nullptr);
+}
+
 TEST_F(Numa, FirstTouchIsTheDomainOfTheCpu) {
   EXPECT_EQ(small(DOMAINSET_FT(), 2), (Domains{0, 0}));
   k.cpus().bind(2);

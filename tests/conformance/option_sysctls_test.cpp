@@ -123,6 +123,9 @@ TEST(OptionSysctls, TheStatement) {
       {"sysctl vm.kmem_zmax\n", "vm.kmem_zmax: 65536\n"},
       {"kernel redzone\nsysctl vm.redzone\n", "vm.redzone.extra_mem: 0\nvm.redzone.panic: 0\n"},
       {"sysctl vm.zone_warnings=0\n", "vm.zone_warnings: 1 -> 0\n"},
+      {"sysctl vm.zone_warnings=0x0\n", "vm.zone_warnings: 1 -> 0\n"},
+      {"sysctl vm.zone_warnings=1k\n", "vm.zone_warnings: 1 -> 1024\n"},
+      {"sysctl vm.zone_warnings=4g\n", "sysctl: vm.zone_warnings=4g: Invalid argument\n"},
       {"sysctl vm.zone_warnings=no\n", "sysctl: vm.zone_warnings=no: Invalid argument\n"},
       {"sysctl debug.uma_reclaim=9\n", "sysctl: debug.uma_reclaim=9: Invalid argument\n"},
       {"sysctl hw.ncpu=3\n", "sysctl: oid 'hw.ncpu' is read only\n"},
@@ -157,6 +160,23 @@ TEST(OptionSysctls, ThePoke) {
        "!WL_UNSET_BLOCK the block b is not set at this point"},
   };
   for (const auto& [text, expected] : rows) EXPECT_EQ(console_of(text), expected) << text;
+}
+
+// REQ: OPT-17. A kernel has the slab's header behind the items of such a slab.
+TEST(OptionSysctls, ThePokeSparesInlineHeaders) {
+  Machine m;
+  auto* const item = static_cast<std::byte*>(m.kernel.malloc(16, &m.type, M_WAITOK));
+  const std::uintptr_t word = m.kernel.vm().slab_word(item);
+  const auto& slab = *reinterpret_cast<const uma_slab*>(word);
+  ASSERT_EQ(slab.us_header, nullptr);
+  const std::size_t header = slab.us_keg->uk_pgoff;
+  ASSERT_LT(header, 4096u);
+  EXPECT_TRUE(m.kernel.poke(slab.us_data + header - 1, 0x41));
+  for (const std::size_t at : {header, std::size_t{4095}}) {
+    const auto refused = m.kernel.poke(slab.us_data + at, 0x41);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "not modelled: a store into UMA's own memory");
+  }
 }
 
 // REQ: OPT-17. Some of the first pages hold UMA's buckets and headers; a store there is refused,

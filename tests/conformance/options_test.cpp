@@ -60,7 +60,7 @@ TEST(Options, TunablesAreChecked) {
       {"vm.kmem_zmax", "", "vm.kmem_zmax= is no number"},
       {"vm.kmem_zmax", "4kk", "vm.kmem_zmax=4kk is no number"},
       {"vm.kmem_zmax", "09", "vm.kmem_zmax=09 is no number"},
-      {"vm.kmem_zmax", "-1", "vm.kmem_zmax=-1 does not fit"},
+      {"vm.kmem_size_scale", "-1", "vm.kmem_size_scale=-1 does not fit"},
       {"vm.kmem_size_scale", "4294967296", "vm.kmem_size_scale=4294967296 does not fit"},
       {"vm.kmem_size", "99999999999999999999", "vm.kmem_size=99999999999999999999 is no number"},
       {"debug.malloc.numzones", "3", "there is no tunable debug.malloc.numzones"},

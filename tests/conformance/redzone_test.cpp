@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 #include "kern/kernel_impl.hpp"
 #include "support/kernel_fixture.hpp"
@@ -184,6 +185,15 @@ TEST(MakeFailures, EveryThirdFails) {
   Machine m(failing(1));
   EXPECT_EQ(m.kernel.malloc(100, &m.type, M_NOWAIT), nullptr);
   EXPECT_EQ(m.stats().size_mask, 0u);
+}
+
+// REQ: OPT-20. The remainder's sign follows the counter's: a negative rate is as good.
+TEST(MakeFailures, NegativeRates) {
+  for (const int rate : {-1, -3, std::numeric_limits<int>::min()}) {
+    Machine m(failing(rate));
+    for (int call = 1; call <= 7; ++call)
+      EXPECT_EQ(m.kernel.malloc(100, &m.type, M_NOWAIT) == nullptr, call % rate == 0) << call;
+  }
 }
 
 // REQ: OPT-21

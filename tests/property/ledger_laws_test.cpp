@@ -111,10 +111,12 @@ TEST(LedgerLaws, LiveBlocksAndPeaksAreTheModels_WhenMemoryRunsOut) {
 }
 
 // All that a run shows: the tables, the zones, the output of a D program.
-std::string shown(const Workload& workload, bool with_ledger) {
+std::string shown(const Workload& workload, bool with_ledger,
+                  const std::function<void(KernelConfig&)>& change = {}) {
   KernelConfig config;
   config.fixed_cpus = true;
   workload.kernel.apply(config);
+  if (change) change(config);
   if (with_ledger) config.ledger = LedgerConfig{.series = 1000};
   Kernel kernel(config);
   std::string text;
@@ -183,6 +185,25 @@ TEST(LedgerLaws, ARunShowsTheSameWithAndWithoutIt) {
 TEST(LedgerLaws, ARunShowsTheSameWithAndWithoutIt_WithThreads) {
   // REQ: LEDGER-3
   check_law(30, threads_profile, ledger_changes_nothing);
+}
+
+TEST(LedgerLaws, ARunShowsTheSameWithAndWithoutIt_UnderDebuggingOptions) {
+  // REQ: LEDGER-3
+  const std::pair<const char*, std::function<void(KernelConfig&)>> options[] = {
+      {"redzone", [](KernelConfig& config) { config.redzone = true; }},
+      {"memguard",
+       [](KernelConfig& config) {
+         config.memguard = true;
+         config.tunables = {{"vm.memguard.frequency", "30000"}};
+       }},
+      {"two domains", [](KernelConfig& config) { config.domains = 2; }}};
+  for (const auto& [name, change] : options) {
+    SCOPED_TRACE(name);
+    check_law(15, mixed_profile, [&change = change](const Workload& workload) {
+      return first_difference(shown(workload, false, change), shown(workload, true, change));
+    });
+  }
+  check_law(15, domains_profile, ledger_changes_nothing);
 }
 
 TEST(LedgerLaws, ARunShowsTheSameWithAndWithoutIt_WhenMemoryRunsOut) {

@@ -39,7 +39,8 @@ struct LedgerConfig {
   std::size_t blocks = std::size_t{1} << 20;     // live blocks with a record; others only count
   std::size_t addresses = std::size_t{1} << 18;  // addresses whose past owners are kept
   std::size_t past = 4;                          // owners kept for each of them
-  std::size_t stacks = 10240;                    // call stacks told apart; others are one, "other"
+  std::size_t stacks = 10240;                    // call stacks told apart, and names of threads;
+                                                 // others are one, "other"
   std::size_t findings = 1000;                   // findings that differ in kind, types or sites
   std::uint64_t series = 0;                      // ns between two samples; 0: none
   std::size_t samples = 4096;                    // beyond them the interval doubles
@@ -142,6 +143,7 @@ std::string stack_text(const std::vector<std::string>& stack);
 struct LedgerDropped {
   std::uint64_t blocks = 0;  // allocations without a record
   std::uint64_t stacks = 0;  // events whose stack is "other"
+  std::uint64_t names = 0;   // events whose thread is "other"
   std::uint64_t past = 0;    // owners that were forgotten
   std::uint64_t findings = 0;
 };

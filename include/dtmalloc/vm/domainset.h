@@ -13,7 +13,8 @@
  * that a machine may have; a machine looks at those that it has. They are not to be changed.
  *
  * Counterpart:   sys/sys/domainset.h, _domainset.h
- * Differs:       the numbers of the policies are not known to be FreeBSD's
+ * Differs:       the numbers of the policies and the width of domainid_t are not known to be
+ *                FreeBSD's; the named sets count MAXMEMDOM domains on every machine
  * Source:        spec/malloc9.md 3.3; domainset(9).
  */
 #ifndef DTMALLOC_VM_DOMAINSET_H
@@ -31,6 +32,7 @@ struct _domainset {
   unsigned long ds_bits; /* bit d: domain d */
 };
 typedef struct _domainset domainset_t;
+typedef int8_t domainid_t;
 
 #define DOMAINSET_POLICY_INVALID 0
 #define DOMAINSET_POLICY_ROUNDROBIN 1
@@ -39,9 +41,16 @@ typedef struct _domainset domainset_t;
 #define DOMAINSET_POLICY_INTERLEAVE 4
 
 struct domainset {
+  struct {
+    struct domainset* le_next;
+    struct domainset** le_prev;
+  } ds_link;           /* a kernel's list of its sets; not used here */
   domainset_t ds_mask; /* the domains that may be asked; none: ENOMEM */
   uint16_t ds_policy;
-  int8_t ds_prefer; /* DOMAINSET_POLICY_PREFER: the first; else -1 */
+  domainid_t ds_prefer; /* DOMAINSET_POLICY_PREFER: the first; else -1 */
+  /* The domains of the mask, ascending. The mask alone is read here: 0 is as good. */
+  domainid_t ds_cnt;
+  domainid_t ds_order[MAXMEMDOM];
 };
 
 extern struct domainset domainset_roundrobin;

@@ -25,7 +25,13 @@ inline constexpr int kMaxDomains = MAXMEMDOM;
 
 // A set of one's own; `prefer` counts for DOMAINSET_POLICY_PREFER alone.
 inline domainset make_domainset(unsigned long mask, int policy, int prefer = -1) {
-  return {{mask}, static_cast<std::uint16_t>(policy), static_cast<std::int8_t>(prefer)};
+  domainset set{};
+  set.ds_mask.ds_bits = mask;
+  set.ds_policy = static_cast<std::uint16_t>(policy);
+  set.ds_prefer = static_cast<domainid_t>(prefer);
+  for (int domain = 0; domain < kMaxDomains; ++domain)
+    if ((mask >> domain & 1) != 0) set.ds_order[set.ds_cnt++] = static_cast<domainid_t>(domain);
+  return set;
 }
 
 }  // namespace dtmalloc

@@ -239,6 +239,37 @@ TEST(Findings, ModifiedAfterFree) {
   EXPECT_EQ(sites(finding->used), Sites{"three"});
 }
 
+TEST(Findings, ModifiedAfterFree_BehindARedzone) {
+  // REQ: LEDGER-12
+  for (const std::size_t size : {16, 300, 3000}) {
+    KernelConfig config = with_ledger(true);
+    config.redzone = true;
+    Machine m(config);
+    m.kernel.cpus().bind(0);
+    std::vector<std::string>& site = m.kernel.cpus().current_thread().call_sites;
+    // Owners before it, of other places in the same item, do not matter.
+    for (const std::size_t before : {size - 7, size}) {
+      site = {before == size ? "one" : "earlier"};
+      auto* p = static_cast<std::byte*>(m.kernel.malloc(before, &m.type, M_WAITOK));
+      site = {before == size ? "two" : "earlier"};
+      m.kernel.free(p, &m.type);
+      if (before == size) p[0] = std::byte{0x41};
+    }
+    site = {"three"};
+    EXPECT_TRUE(panic_of([&] {
+                  m.kernel.malloc(size, &m.type, M_WAITOK);
+                }).starts_with("Memory modified after free"));
+    const auto finding = m.kernel.ledger()->explanation();
+    ASSERT_TRUE(finding.has_value()) << size;
+    EXPECT_EQ(finding->request, size);
+    EXPECT_EQ(sites(finding->allocated), Sites{"one"});
+    EXPECT_EQ(sites(finding->freed), Sites{"two"});
+    EXPECT_EQ(sites(finding->used), Sites{"three"});
+    site.clear();
+    m.kernel.cpus().unbind();
+  }
+}
+
 TEST(Findings, TheSameMistakeIsCounted_AndToldEachTime) {
   // REQ: LEDGER-13
   Watched m;

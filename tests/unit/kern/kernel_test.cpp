@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <stdexcept>
+
 #include "support/kernel_fixture.hpp"
 
 namespace dtmalloc {
@@ -30,6 +33,24 @@ TEST(Kernel, ChecksItsConfiguration) {
   KernelConfig bad;
   bad.release = 99;
   EXPECT_THROW(Kernel{bad}, KernelPanic);
+}
+
+std::uint64_t mapped_bytes() {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * 4096;
+}
+
+// memguard's boot lines come late, when the machine's memory is there.
+TEST(Kernel, GivesItsMemoryBack_WhenItDoesNotBoot) {
+  KernelConfig config = small_config();
+  config.memguard = true;
+  config.console = [](std::string_view) { throw std::runtime_error("the user's own"); };
+  EXPECT_THROW(Kernel{config}, std::runtime_error);
+  const std::uint64_t before = mapped_bytes();
+  ASSERT_GT(before, 0u);
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(Kernel{config}, std::runtime_error);
+  EXPECT_LT(mapped_bytes(), before + (std::uint64_t{64} << 20));
 }
 
 TEST(Kernel, WhatIfClassTable) {

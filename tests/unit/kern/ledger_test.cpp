@@ -227,6 +227,23 @@ TEST_F(LedgerTest, StacksBeyondTheBoundAreOther) {
   EXPECT_EQ(small.kernel.ledger()->dropped().stacks, 2u);
 }
 
+TEST_F(LedgerTest, NamesBeyondTheBoundAreOther) {
+  // REQ: LEDGER-5
+  Machine small(with_ledger({.stacks = 2}));
+  small.kernel.cpus().bind_any();
+  SimThread& thread = small.kernel.cpus().current_thread();
+  const std::string own = thread.execname;
+  for (const char* name : {"a", "b", "c", "d", "a"}) {
+    thread.execname = name;
+    small.kernel.malloc(10, &small.type, M_WAITOK);
+  }
+  thread.execname = own;
+  std::map<std::string, int> names;
+  for (const LedgerBlock& block : small.kernel.ledger()->live()) ++names[block.allocated.execname];
+  EXPECT_EQ(names, (std::map<std::string, int>{{"a", 2}, {"b", 1}, {"other", 2}}));
+  EXPECT_EQ(small.kernel.ledger()->dropped().names, 2u);
+}
+
 TEST_F(LedgerTest, TheNewestOwnersAreKept) {
   // REQ: LEDGER-5
   Machine small(with_ledger({.past = 2}));
