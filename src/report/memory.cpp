@@ -41,7 +41,7 @@ std::int64_t MemoryUse::neither() const {
 }
 
 std::int64_t MemoryUse::difference() const {
-  return whole(malloc_zones.used + large + contiguous) - types;
+  return malloc_zones.used + whole(large + contiguous) - types;
 }
 
 std::uint64_t MemoryUse::idle() const {
@@ -66,8 +66,8 @@ std::string print_memory(const MemoryUse& use) {
                std::to_string(slab->cached), std::to_string(slab->free),
                std::to_string(slab->overhead()), std::to_string(slab->empty)});
   Table types({"-Malloc types", "Bytes"});
-  types.row({"in malloc zones, large and contiguous",
-             std::to_string(use.malloc_zones.used + use.large + use.contiguous)});
+  types.row(
+      {"in malloc zones, large and contiguous", std::to_string(use.types + use.difference())});
   types.row({"counted by the types", std::to_string(use.types)});
   types.row({"difference", std::to_string(use.difference())});
   return pages.text() + '\n' + slabs.text() + '\n' + types.text() + '\n' + verdict(use);

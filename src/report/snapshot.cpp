@@ -27,7 +27,7 @@ void add_slabs(const Kernel& kernel, std::uint64_t copies, MemoryUse& use) {
     const std::uint64_t size = zone.size * ((zone.flags & UMA_ZONE_PCPU) != 0 ? copies : 1);
     SlabUse& slabs = kind_of(zone, use);
     slabs.bytes += zone.keg_pages * kPageSize;
-    slabs.used += (items - zone.keg_free_items - cached) * size;
+    slabs.used += static_cast<std::int64_t>((items - zone.keg_free_items - cached) * size);
     slabs.cached += cached * size;
     slabs.free += zone.keg_free_items * size;
     slabs.empty += zone.keg_free_slabs * zone.ppera * kPageSize;

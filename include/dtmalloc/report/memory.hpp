@@ -25,12 +25,14 @@ namespace dtmalloc::report {
 // Slabs of one kind of zones.
 struct SlabUse {
   std::uint64_t bytes = 0;
-  std::uint64_t used = 0;    // items that are handed out
+  std::int64_t used = 0;     // items that are handed out; below 0: some were freed twice
   std::uint64_t cached = 0;  // items in buckets
   std::uint64_t free = 0;    // items in slabs
   std::uint64_t empty = 0;   // whole slabs without an item in use or in a bucket
   // Headers, and what no item fits into.
-  std::uint64_t overhead() const { return bytes - used - cached - free; }
+  std::uint64_t overhead() const {
+    return bytes - static_cast<std::uint64_t>(used) - cached - free;
+  }
 };
 
 struct MemoryUse {

@@ -25,7 +25,8 @@ void expect_reconciled(Machine& m) {
       static_cast<std::int64_t>(use.malloc_zones.overhead() + use.malloc_zones.cached +
                                 use.malloc_zones.free + use.other_zones.bytes + use.uma.bytes);
   EXPECT_EQ(use.not_in_types(), outside);
-  EXPECT_LE(use.malloc_zones.used + use.malloc_zones.cached + use.malloc_zones.free,
+  EXPECT_LE(static_cast<std::uint64_t>(use.malloc_zones.used) + use.malloc_zones.cached +
+                use.malloc_zones.free,
             use.malloc_zones.bytes);
 }
 
@@ -41,14 +42,14 @@ TEST(MemoryReport, EveryByteStandsOnce) {
   const MemoryUse full = take_memory(m.kernel);
   EXPECT_EQ(full.large, 40u * (69632 + 303104));
   EXPECT_EQ(full.contiguous, 8192u);
-  EXPECT_EQ(full.malloc_zones.used, 40u * (16 + 128 + 384 + 4096 + 65536));
-  EXPECT_EQ(full.types, static_cast<std::int64_t>(full.malloc_zones.used + full.large + 8192));
+  EXPECT_EQ(full.malloc_zones.used, 40 * (16 + 128 + 384 + 4096 + 65536));
+  EXPECT_EQ(full.types, full.malloc_zones.used + static_cast<std::int64_t>(full.large + 8192));
   for (void* block : blocks) m.kernel.free(block, &m.type);
   m.kernel.free(contiguous, &m.type);
   expect_reconciled(m);
   const MemoryUse empty = take_memory(m.kernel);
   EXPECT_EQ(empty.types, 0);
-  EXPECT_EQ(empty.malloc_zones.used, 0u);
+  EXPECT_EQ(empty.malloc_zones.used, 0);
   EXPECT_EQ(empty.large, 0u);
   EXPECT_GE(empty.idle(), 40u * 65536);
   uma_reclaim(m.kernel.vm(), UMA_RECLAIM_DRAIN_CPU);
@@ -63,6 +64,20 @@ TEST(MemoryReport, HistoryIsADifference) {
   const MemoryUse use = take_memory(m.kernel);
   EXPECT_EQ(use.difference(), -5000);
   EXPECT_EQ(use.types, 5000);
+}
+
+// REQ: MEMORY-02. An item that was freed twice is in a bucket twice; the sums hold.
+TEST(MemoryReport, ADoubleFreeIsBelowZero) {
+  Machine m;
+  void* const block = m.kernel.malloc(100, &m.type, M_WAITOK);
+  m.kernel.free(block, &m.type);
+  m.kernel.free(block, &m.type);
+  const MemoryUse use = take_memory(m.kernel);
+  EXPECT_EQ(use.malloc_zones.used, -128);
+  EXPECT_EQ(use.types, -128);
+  EXPECT_EQ(use.difference(), 0);
+  EXPECT_EQ(use.neither(), 0);
+  EXPECT_LT(use.malloc_zones.overhead(), use.malloc_zones.bytes);
 }
 
 // REQ: MEMORY-03
