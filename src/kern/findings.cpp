@@ -3,6 +3,7 @@
 // Locking:      see ledger_impl.hpp
 
 #include "kern/ledger_impl.hpp"
+#include "sys/visible.hpp"
 
 namespace dtmalloc {
 namespace {
@@ -230,7 +231,7 @@ std::string to_string(const Finding& finding) {
                      : kind == Kind::modified         ? "seen at "
                      : kind == Kind::leak             ? "unloaded at "
                                                       : "freed at ";
-  std::string out = summary(finding) + '\n';
+  std::string out = visible(summary(finding)) + '\n';
   if (finding.allocated) out += "  allocated at " + to_string(*finding.allocated) + '\n';
   if (finding.freed) out += "  " + (freed + to_string(*finding.freed)) + '\n';
   if (finding.used) out += "  " + (used + to_string(*finding.used)) + '\n';

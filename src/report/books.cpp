@@ -8,7 +8,7 @@
 #include <map>
 #include <tuple>
 
-#include "report/table.hpp"
+#include "sys/visible.hpp"
 
 namespace dtmalloc::report {
 namespace {
