@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "smp/membarrier.hpp"
+#include "smp/section.hpp"
 
 namespace dtmalloc {
 namespace {
@@ -265,6 +266,11 @@ void CpuSet::run_on_cpu(Cpu& cpu, const std::function<void()>& function) {
                                                                          std::memory_order_release);
   }
   if (curcpu == &cpu) {
+    // In a section, so that another thread that stops this CPU waits until the function is through.
+    section_enter();
+    struct Leave {
+      ~Leave() { section_exit(); }
+    } leave_section;
     function();
     return;
   }

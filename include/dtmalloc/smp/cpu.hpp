@@ -228,8 +228,8 @@ class CpuSet {
   // Moves the calling simulated thread to another CPU without switching stacks.
   void move_to(int id);
 
-  // Runs `function` while the owner of `cpu` is outside its critical section and held there. On
-  // the caller's own CPU a plain call. Panics inside a critical section, unless a panic left it.
+  // Runs `function` while the owner of `cpu` is outside its critical section and held there; on
+  // the caller's own CPU, in a section. Panics inside a critical section, unless a panic left it.
   void run_on_cpu(Cpu& cpu, const std::function<void()>& function);
   // run_on_cpu() on every CPU, one after another; afterwards no CPU is inside an old section.
   void run_on_each_cpu(const std::function<void(Cpu&)>& function);
