@@ -165,6 +165,8 @@ void Session::Impl::do_action(std::string& text, const Record& record,
         table->normal = 1;
       }
       break;
+    default:
+      DTM_CHECK(false, "an action without a printer");
   }
 }
 

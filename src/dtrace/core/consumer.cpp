@@ -172,6 +172,8 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
         ecb->steps.push_back(std::move(step));
         break;
       }
+      default:
+        DTM_CHECK(false, "an action without steps");
     }
     if (action.kind != ActionKind::eval && action.kind != ActionKind::aggregate) {
       ecb->recorded.push_back(std::move(recorded));

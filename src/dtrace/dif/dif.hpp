@@ -71,30 +71,65 @@ enum DifVar : std::uint32_t {
   kVarUser = 0x500,  // first user-defined scalar
 };
 
-// Subroutines of `call` that are modelled (spec/dtrace.md 16, 21).
+// Subroutines of `call`, by number (spec/dtrace.md 16, 21); subroutine_name() knows those modelled.
 enum DifSubr : std::uint32_t {
   kSubrRand = 0,
-  kSubrStrlen = 12,
-  kSubrStrjoin = 23,
-  kSubrLltostr = 24,
-  kSubrBasename = 25,
-  kSubrDirname = 26,
-  kSubrStrchr = 28,
-  kSubrStrrchr = 29,
-  kSubrStrstr = 30,
-  kSubrSubstr = 32,
-  kSubrIndex = 33,
-  kSubrRindex = 34,
-  kSubrHtons = 35,
-  kSubrHtonl = 36,
-  kSubrHtonll = 37,
-  kSubrNtohs = 38,
-  kSubrNtohl = 39,
-  kSubrNtohll = 40,
-  kSubrToupper = 44,
-  kSubrTolower = 45,
-  kSubrStrtoll = 53,
+  kSubrMutexOwned,
+  kSubrMutexOwner,
+  kSubrMutexTypeAdaptive,
+  kSubrMutexTypeSpin,
+  kSubrRwReadHeld,
+  kSubrRwWriteHeld,
+  kSubrRwIswriter,
+  kSubrCopyin,
+  kSubrCopyinstr,
+  kSubrSpeculation,
+  kSubrProgenyof,
+  kSubrStrlen,
+  kSubrCopyout,
+  kSubrCopyoutstr,
+  kSubrAlloca,
+  kSubrBcopy,
+  kSubrCopyinto,
+  kSubrMsgdsize,
+  kSubrMsgsize,
+  kSubrGetmajor,
+  kSubrGetminor,
+  kSubrDdiPathname,
+  kSubrStrjoin,
+  kSubrLltostr,
+  kSubrBasename,
+  kSubrDirname,
+  kSubrCleanpath,
+  kSubrStrchr,
+  kSubrStrrchr,
+  kSubrStrstr,
+  kSubrStrtok,
+  kSubrSubstr,
+  kSubrIndex,
+  kSubrRindex,
+  kSubrHtons,
+  kSubrHtonl,
+  kSubrHtonll,
+  kSubrNtohs,
+  kSubrNtohl,
+  kSubrNtohll,
+  kSubrInetNtop,
+  kSubrInetNtoa,
+  kSubrInetNtoa6,
+  kSubrToupper,
+  kSubrTolower,
+  kSubrMemref,
+  kSubrSxSharedHeld,
+  kSubrSxExclusiveHeld,
+  kSubrSxIsexclusive,
+  kSubrMemstr,
+  kSubrGetf,
+  kSubrJson,
+  kSubrStrtoll,
 };
+static_assert(kSubrSpeculation == 10 && kSubrStrjoin == 23 && kSubrStrchr == 28 &&
+              kSubrHtons == 35 && kSubrMemref == 46 && kSubrJson == 52 && kSubrStrtoll == 53);
 // "strlen"; empty: no such subroutine, or not modelled.
 std::string_view subroutine_name(std::uint32_t subroutine);
 
@@ -126,13 +161,16 @@ struct DifObject {
   ValueDesc result;
 };
 
-// A user-defined scalar variable of a program (ids from kVarUser, one space per scope).
-enum class Scope : std::uint8_t { global, local };
+// A user-defined variable of a program (ids from kVarUser, one space per scope).
+enum class Scope : std::uint8_t { global, local, thread };
+inline constexpr std::size_t kScopes = 3;
 struct VariableDesc {
   std::string name;
   Scope scope = Scope::global;
   std::uint32_t id = 0;
   ValueDesc value;
+  bool array = false;                // associative: an element for every tuple of `keys`
+  std::vector<ValueDesc> keys = {};  // of an array
 };
 
 // The variables of a consumer in the order of their definition; found by id in constant time.
@@ -157,7 +195,7 @@ class VariableList {
 
  private:
   std::vector<VariableDesc> list_;
-  std::vector<std::uint32_t> positions_[2];  // by scope and id
+  std::vector<std::uint32_t> positions_[kScopes];  // by scope and id
 };
 
 class VerifiedDif {

@@ -70,6 +70,24 @@ enum class ActionKind : std::uint8_t {
   trunc,
   normalize,
   denormalize,
+  print,
+  tracemem,
+  printm,
+  stack,
+  ustack,
+  symbol,  // sym, func, mod, usym, ufunc, umod, uaddr
+  speculate,
+  commit,
+  discard,
+  setopt,
+  ftruncate,
+  system,
+  freopen,
+  raise,
+  stop,
+  chill,
+  panic,
+  breakpoint,
 };
 
 struct Action {
