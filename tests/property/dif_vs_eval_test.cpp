@@ -228,12 +228,12 @@ Verdict run_case(const std::string& body) {
   Evaluator evaluator(catalog.types(), other.state);
   try {
     Lexer lexer(input, source, catalog.types());
-    Ast ast = parse(input, source, lexer, catalog.types());
+    Symbols symbols(space);
+    Ast ast = parse(input, source, lexer, space, symbols);
     ClauseContext context;
     context.description = ast.clauses[0].descriptions[0].description;
     context.matches = 1;
     context.probe = catalog.probe(catalog.match(context.description).front());
-    Symbols symbols(space);
     Sema sema(input, source, space, symbols, context);
     for (Node* statement : ast.clauses[0].statements) {
       sema.expression(*statement);

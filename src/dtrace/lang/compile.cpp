@@ -25,7 +25,7 @@ class Compiler {
 
   CompileOutput run() {
     Lexer lexer(input_, source_, *space_.types);
-    Ast ast = parse(input_, source_, lexer, *space_.types);
+    Ast ast = parse(input_, source_, lexer, space_, symbols_);
     check_last_argument(lexer);
     CompileOutput output;
     if (input_.dumps) {

@@ -13,7 +13,8 @@
 namespace dtmalloc::dtrace {
 
 // ---- 1. lexer.cpp, lex_literal.cpp, pragma.cpp: characters -> tokens
-// Knows by itself where descriptions, predicates and statements are, as flex start conditions do.
+// Knows by itself where descriptions, declarations, predicates and statements are, as flex start
+// conditions do.
 class Lexer {
  public:
   Lexer(const CompileInput& input, const SourceText& source, TypeTable& types);
@@ -23,7 +24,7 @@ class Lexer {
   const std::set<std::size_t>& referenced_arguments() const { return referenced_; }
 
  private:
-  enum class State : std::uint8_t { clauses, expression };
+  enum class State : std::uint8_t { clauses, declaration, expression };
 
   char peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
@@ -35,6 +36,7 @@ class Lexer {
   void comment();
   Token clause_token();
   Token description();
+  bool starts_declaration(std::string_view word, std::size_t end) const;
   Token expression_token();
   Token word();
   Token slash();
@@ -64,20 +66,22 @@ class Lexer {
   std::set<std::size_t> referenced_;
 };
 
-// ---- 2. parser.cpp, parse_expr.cpp: tokens -> tree
-Ast parse(const CompileInput& input, const SourceText& source, Lexer& lexer, TypeTable& types);
+// Where names are in a ProgramSpace.
+struct Symbols {
+  explicit Symbols(const ProgramSpace& space);
+  std::unordered_map<std::string, std::size_t> globals, locals, aggregations;
+};
+
+// ---- 2. parser.cpp, parse_decl.cpp, parse_expr.cpp: tokens -> tree. Declarations take effect as
+// they are read: types in *space.types, variables in `space` and `symbols`.
+Ast parse(const CompileInput& input, const SourceText& source, Lexer& lexer, ProgramSpace& space,
+          Symbols& symbols);
 
 // ---- 3. sema*.cpp: types of a tree, for one clause on one description
 struct ClauseContext {
   ProbeDescription description;
   std::size_t matches = 0;
   CatalogProbe probe;  // the first that matches; id kNoProbe: none
-};
-
-// Where names are in a ProgramSpace.
-struct Symbols {
-  explicit Symbols(const ProgramSpace& space);
-  std::unordered_map<std::string, std::size_t> globals, locals, aggregations;
 };
 
 // The functions of D: what a name may be called as.

@@ -92,10 +92,10 @@ Token Lexer::number() {
   const bool exponent =
       lower(peek()) == 'e' &&
       (is_digit(peek(1)) || ((peek(1) == '+' || peek(1) == '-') && is_digit(peek(2))));
-  if (state_ == State::expression && !hex && (peek() == '.' || exponent)) floating();
+  if (state_ != State::clauses && !hex && (peek() == '.' || exponent)) floating();
   const std::string_view digits = text_.substr(start, at_ - start);
   const std::size_t suffix_start = at_;
-  if (state_ == State::expression) {
+  if (state_ != State::clauses) {
     if (lower(peek()) == 'u') ++at_;
     for (int i = 0; i < 2 && lower(peek()) == 'l'; ++i) ++at_;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Characters to tokens. Descriptions, predicates and statements have different tokens; the lexer
-// tells by the brackets it has seen where it is.
+// Characters to tokens. Descriptions, declarations, predicates and statements have different
+// tokens; the lexer tells by the first word and by the brackets it has seen where it is.
 // Counterpart:  dt_lex.l
 #include <algorithm>
 #include <array>
@@ -28,6 +28,13 @@ constexpr std::array<std::string_view, 47> kKeywords = {
     "register", "restrict", "return", "self",     "short",  "signed",     "sizeof",  "static",
     "string",   "stringof", "struct", "switch",   "this",   "translator", "typedef", "union",
     "unsigned", "userland", "void",   "volatile", "while",  "xlate",      "_Bool"};
+
+// The keywords that start a declaration where a description could stand.
+constexpr std::array<std::string_view, 28> kDeclarations = {
+    "auto",     "char",       "const",   "counter", "double",   "enum",     "extern",
+    "float",    "import",     "inline",  "int",     "long",     "provider", "register",
+    "restrict", "self",       "short",   "signed",  "static",   "string",   "struct",
+    "this",     "translator", "typedef", "union",   "unsigned", "void",     "volatile"};
 
 }  // namespace
 
@@ -129,9 +136,33 @@ Token Lexer::clause_token() {
   }
 }
 
+// A word where a description could stand: keywords and the names of types start a declaration. In
+// a command-line string a name does so only if a declarator follows, as probes are named there.
+bool Lexer::starts_declaration(std::string_view word, std::size_t end) const {
+  if (std::find(kDeclarations.begin(), kDeclarations.end(), word) != kDeclarations.end()) {
+    return true;
+  }
+  if (word.find_first_of("-$:.?*[]!\\") != std::string_view::npos || types_.find(word) == kNoType) {
+    return false;
+  }
+  if (source_.is_file()) return true;
+  while (end < text_.size() && is_blank(text_[end])) ++end;
+  const char c = end < text_.size() ? text_[end] : '\0';
+  return is_alpha(c) || c == '_' || c == '*' || c == '(' || c == '`';
+}
+
 Token Lexer::description() {
   const std::size_t start = at_;
   while (!done() && in_description(peek())) ++at_;
+  // "int*x" may declare x.
+  const std::string_view whole = text_.substr(start, at_ - start);
+  const std::string_view word = whole.substr(0, whole.find('*'));
+  if (whole.find(':') == std::string_view::npos && starts_declaration(word, start + word.size())) {
+    at_ = start;
+    state_ = State::declaration;
+    parens_ = brackets_ = braces_ = 0;
+    return this->word();
+  }
   Token result = token(Tok::description, start);
   result.text = text_.substr(start, at_ - start);
   return result;
@@ -168,6 +199,7 @@ Token Lexer::word() {
 // '/' ends a predicate when what follows can only come after one.
 Token Lexer::slash() {
   const std::size_t start = at_++;
+  if (state_ == State::declaration) return token(Tok::op, start, Op::div);
   std::size_t ahead = at_;
   while (ahead < text_.size() && is_blank(text_[ahead])) ++ahead;
   const char c = ahead < text_.size() ? text_[ahead] : '\0';
@@ -236,13 +268,16 @@ Token Lexer::punctuation() {
       return token(Tok::lbrace, start);
     case '}': {
       Token result = closes(braces_, Tok::rbrace, "extra } in input stream");
-      if (braces_ == 0) {
+      if (braces_ == 0 && state_ == State::expression) {
         state_ = State::clauses;
         region_ = Region::none;
       }
       return result;
     }
     case ';':
+      if (state_ == State::declaration && parens_ + brackets_ + braces_ == 0) {
+        state_ = State::clauses;
+      }
       return token(Tok::semicolon, start);
     case ':':
       return token(Tok::colon, start);

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace dtmalloc::dtrace {
 
-Ast parse(const CompileInput& input, const SourceText& source, Lexer& lexer, TypeTable& types) {
+Ast parse(const CompileInput& input, const SourceText& source, Lexer& lexer, ProgramSpace& space,
+          Symbols& symbols) {
   Ast ast;
-  Parser(input, source, lexer, types, ast).program();
+  Parser(input, source, lexer, space, symbols, ast).program();
   return ast;
 }
 
@@ -47,32 +47,14 @@ void Parser::too_deep(const Place& place) const {
 
 void Parser::program() {
   advance();
-  while (token_.kind != Tok::end) clause();
+  while (token_.kind != Tok::end) external_declaration();
 }
 
 void Parser::clause() {
-  static constexpr std::array<std::string_view, 27> kDeclarations = {
-      "auto",     "char",       "const",   "counter", "double",   "enum",     "extern",
-      "float",    "import",     "inline",  "int",     "long",     "provider", "register",
-      "restrict", "self",       "short",   "signed",  "static",   "string",   "struct",
-      "this",     "translator", "typedef", "union",   "unsigned", "void"};
   AstClause clause;
   clause.place = token_.place;
   for (;;) {
     if (token_.kind != Tok::description && token_.kind != Tok::integer) syntax_error();
-    if (token_.kind == Tok::description) {
-      const bool declaration = std::find(kDeclarations.begin(), kDeclarations.end(), token_.text) !=
-                                   kDeclarations.end() ||
-                               (token_.text.find_first_of(":$-.?*[]!\\`") == std::string::npos &&
-                                types_.find(token_.text) != kNoType);
-      if (declaration) {
-        unsupported(token_.place, token_.text == "inline"       ? "inline definitions are"
-                                  : token_.text == "translator" ? "translators are"
-                                  : token_.text == "typedef"    ? "type definitions are"
-                                  : token_.text == "provider"   ? "provider definitions are"
-                                                                : "declarations are");
-      }
-    }
     const Place place = token_.place;
     const bool number = token_.kind == Tok::integer;
     clause.descriptions.push_back(description());
@@ -92,7 +74,7 @@ void Parser::clause() {
     advance();
     if (token_.kind != Tok::lbrace) {
       if (token_.kind == Tok::end || token_.kind == Tok::description ||
-          token_.kind == Tok::integer) {
+          token_.kind == Tok::integer || token_.kind == Tok::keyword) {
         source_.fail("D_SYNTAX", clause.place,
                      "expected actions { } following probe description and predicate");
       }

@@ -8,9 +8,15 @@ namespace dtmalloc::dtrace {
 
 class Parser {
  public:
-  Parser(const CompileInput& input, const SourceText& source, Lexer& lexer, TypeTable& types,
-         Ast& ast)
-      : input_(input), source_(source), lexer_(lexer), types_(types), ast_(ast) {}
+  Parser(const CompileInput& input, const SourceText& source, Lexer& lexer, ProgramSpace& space,
+         Symbols& symbols, Ast& ast)
+      : input_(input),
+        source_(source),
+        lexer_(lexer),
+        space_(space),
+        symbols_(symbols),
+        types_(*space.types),
+        ast_(ast) {}
   void program();
 
  private:
@@ -31,6 +37,13 @@ class Parser {
     if (token_.kind != kind) syntax_error();
     advance();
   }
+
+  // parse_decl.cpp
+  void external_declaration();
+  void inline_definition();
+  void translator_definition();
+  void provider_definition();
+  void declaration();
 
   // parse_expr.cpp
   Node& expression();  // with commas
@@ -58,6 +71,8 @@ class Parser {
   const CompileInput& input_;
   const SourceText& source_;
   Lexer& lexer_;
+  ProgramSpace& space_;
+  Symbols& symbols_;
   TypeTable& types_;
   Ast& ast_;
   Token token_;

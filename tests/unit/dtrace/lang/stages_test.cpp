@@ -45,6 +45,15 @@ TEST(DLexer, KnowsWhereItIs) {
             "description BEGIN");
   EXPECT_EQ(tokens("{ 0x7fUL 017 1ull string this }"),
             "{ | integer 0x7f | integer 0xf | integer 0x1 | keyword string | keyword this | }");
+  EXPECT_EQ(
+      tokens("int a[8 / 2], *b; int* c; uint8_t *d; a / x / {}"),
+      "keyword int | identifier a | [ | integer 0x8 | op / | integer 0x2 | ] | op , | op * | "
+      "identifier b | ; | keyword int | op * | identifier c | ; | identifier uint8_t | op * | "
+      "identifier d | ; | description a | predicate / | identifier x | end of predicate / | "
+      "{ | }");
+  EXPECT_EQ(tokens("struct s { int x; }; int*:x {} uint8_t {}"),
+            "keyword struct | identifier s | { | keyword int | identifier x | ; | } | ; | "
+            "description int*:x | { | } | description uint8_t | { | }");
   EXPECT_EQ(tokens("{ # }"), "{ | no token | }");
   EXPECT_EQ(tokens(std::string("BEGIN { \0 }", 11)), "description BEGIN | { | no token | }");
 }
@@ -55,8 +64,11 @@ std::string tree(const std::string& expression) {
   const SourceText source(input);
   TypeTable types;
   Lexer lexer(input, source, types);
+  ProgramSpace space;
+  space.types = &types;
+  Symbols symbols(space);
   try {
-    const Ast ast = parse(input, source, lexer, types);
+    const Ast ast = parse(input, source, lexer, space, symbols);
     return dump(*ast.clauses.at(0).statements.at(0), nullptr);
   } catch (const CompileError& error) {
     return error.diagnostic.tag;
