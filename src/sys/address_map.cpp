@@ -153,6 +153,15 @@ void AddressMap::append(const Range& range) {
   tables_.push_back(std::move(next));
 }
 
+// The map changes while one of these lives.
+struct AddressMap::Change {
+  explicit Change(AddressMap& map) : map(map) {}
+  ~Change() { map.generation_.fetch_add(1, std::memory_order_release); }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+  AddressMap& map;
+};
+
 // Requires: mutex_ held.
 AddressMap::Entry* AddressMap::at_host(const void* host) {
   return const_cast<Entry*>(current()->find_host(value_of(host)));
@@ -161,12 +170,14 @@ AddressMap::Entry* AddressMap::at_host(const void* host) {
 void AddressMap::add(const Range& range) {
   if (range.size == 0) return;
   const std::lock_guard lock(mutex_);
+  const Change change(*this);
   append(range);
 }
 
 std::uint64_t AddressMap::add_data(const void* host, std::size_t size) {
   const std::uint64_t begin = value_of(host);
   const std::lock_guard lock(mutex_);
+  const Change change(*this);
   Entry* known = at_host(host);
   if (known != nullptr) {
     const std::uint64_t offset = begin - value_of(known->range.host);
@@ -197,6 +208,7 @@ std::uint64_t AddressMap::add_data(const void* host, std::size_t size) {
 
 void AddressMap::retire(const void* host) {
   const std::lock_guard lock(mutex_);
+  const Change change(*this);
   Entry* entry = at_host(host);
   if (entry == nullptr || entry->users == 0) return;
   if (--entry->users == 0) entry->readable.store(false, std::memory_order_release);
@@ -204,11 +216,13 @@ void AddressMap::retire(const void* host) {
 
 void AddressMap::remove(const void* host) {
   const std::lock_guard lock(mutex_);
+  const Change change(*this);
   if (Entry* entry = at_host(host)) entry->gone.store(true, std::memory_order_release);
 }
 
 void AddressMap::retire(const std::vector<Part>& parts) {
   const std::lock_guard lock(mutex_);
+  const Change change(*this);
   for (const Part& part : parts) {
     Entry* entry = at_host(part.host);
     if (entry == nullptr) continue;
@@ -224,6 +238,7 @@ void AddressMap::retire(const std::vector<Part>& parts) {
 
 void AddressMap::restore(const void* host, std::size_t size) {
   const std::lock_guard lock(mutex_);
+  const Change change(*this);
   Entry* entry = at_host(host);
   if (entry == nullptr) return;
   const std::size_t from = value_of(host) - value_of(entry->range.host);

@@ -74,6 +74,11 @@ class Provider {
   virtual void disable(ProbeId id, void* parg) = 0;
   virtual void getargdesc(ProbeId id, void* parg, ArgDescription& description);
   virtual std::uint64_t getargval(ProbeId id, void* parg, int index);
+  // Whether `size` bytes at `offset` of what a pointer argument points at, and the text behind them
+  // if they are a pointer, stay what they are as long as they can be read: a firing need not read
+  // them again.
+  virtual bool constant_memory(ProbeId id, void* parg, int index, std::uint64_t offset,
+                               unsigned size) const;
   virtual void destroy(ProbeId id, void* parg);
   // Names, given for a function, that stand for another one.
   virtual void hints(std::map<std::string, FunctionHint>& hints) const;

@@ -73,14 +73,19 @@ class AddressMap {
   const void* to_host(std::uint64_t simulated, std::size_t size) const;
   // Readable bytes from `simulated` on (0: none), for strings.
   std::size_t readable_from(std::uint64_t simulated, const void** host) const;
+  // Changes whenever memory becomes unreadable or comes back: while it stays, what was read of
+  // memory that nobody writes can be read again. Never 0.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
   struct Entry;
   struct Table;
+  struct Change;
   const Table* current() const { return current_.load(std::memory_order_acquire); }
   void append(const Range& range);
   Entry* at_host(const void* host);
   std::atomic<const Table*> current_{nullptr};
+  std::atomic<std::uint64_t> generation_{1};
   std::mutex mutex_;
   std::vector<std::unique_ptr<Table>> tables_;  // the last one is current
   std::vector<std::unique_ptr<Entry>> entries_;

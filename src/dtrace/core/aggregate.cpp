@@ -260,8 +260,12 @@ std::int64_t* AggBuffer::find(const AggSpec& spec, const std::byte* key, std::ui
     if (is(*node)) return node->data();
   }
   const auto found = [&](std::uint32_t at) {
-    if (hint != nullptr) *hint = {at, generation_};
-    return reinterpret_cast<Node*>(active_.memory + at)->data();
+    std::int64_t* data = reinterpret_cast<Node*>(active_.memory + at)->data();
+    if (hint != nullptr) {
+      const auto offset = reinterpret_cast<std::byte*>(data) - active_.memory;
+      *hint = {at, static_cast<std::uint32_t>(offset), generation_};
+    }
+    return data;
   };
   if (active_.memory == nullptr) {
     ++drops;

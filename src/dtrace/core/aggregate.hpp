@@ -65,8 +65,15 @@ class AggBuffer {
   // Where one user of one aggregation found its last element: the same key needs no search.
   struct Hint {
     std::uint32_t at = 0;
+    std::uint32_t data = 0;        // offset of the data
     std::uint64_t generation = 0;  // of the half it lies in
   };
+  // The data of an element found before, if the half is still the same; null: to be found again.
+  std::int64_t* hinted(const Hint& hint) const {
+    return hint.generation == generation_
+               ? reinterpret_cast<std::int64_t*>(active_.memory + hint.data)
+               : nullptr;
+  }
   // The element's data, made when it is new; null: no room.
   std::int64_t* find(const AggSpec& spec, const std::byte* key, std::uint32_t key_size,
                      Hint* hint = nullptr);

@@ -167,7 +167,6 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
         if (action.argument) step.argument = &action.argument->dif;
         if (action.increment) step.increment = &action.increment->dif;
         layout.tuple(align_up(size, 8) + 8);
-        step.hint = hints_++;
         has_aggregations_ = true;
         ecb->steps.push_back(std::move(step));
         break;
@@ -185,17 +184,17 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
 
 void Consumer::attach(std::unique_ptr<Ecb> ecb, Probe& probe) {
   ChainEntry entry;
-  entry.callback = [](void* context, ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
-                      std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-    auto& fired = *static_cast<Ecb*>(context);
-    const std::uint64_t arguments[5] = {arg0, arg1, arg2, arg3, arg4};
-    Firing firing;
-    firing.cpu = curcpu;
-    firing.thread = curcpu->thread;
-    firing.arguments = arguments;
-    firing.argument_count = 5;
-    fired.consumer->fire(fired, firing);
-  };
+  framework_.know_arguments(probe);
+  auto quick = quick_clause(*ecb, probe);
+  for (std::size_t i = 0; i < ecb->steps.size(); ++i) {
+    Step& step = ecb->steps[i];
+    if (step.kind != StepKind::aggregate) continue;
+    step.memo = memos_;
+    memos_ += quick != nullptr ? quick->steps[i].memos() : 1;
+    if (quick != nullptr) quick->steps[i].memo = step.memo;
+  }
+  ecb->quick = std::move(quick);
+  entry.callback = ecb->quick != nullptr ? &Consumer::fire_quick : &Consumer::fire_callback;
   entry.context = ecb.get();
   entry.ecb = ecb.get();
   entry.consumer = this;
@@ -326,7 +325,8 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   }
   if (!state->local_bytes.reserve(local_count_ * config.strsize)) return refuse(nullptr);
   state->locals.resize(local_count_);
-  state->hints.resize(hints_);
+  state->memos.resize(memos_);
+  state->quick_limit = state->buffer.size;
   if (!state->global_view.reserve(globals_.size() * config.strsize)) return refuse(nullptr);
   DifState& dif = state->dif;
   dif.addresses = &framework_.addresses;

@@ -20,6 +20,7 @@
 #include "dtrace/core/aggregate.hpp"
 #include "dtrace/core/buffer.hpp"
 #include "dtrace/core/framework.hpp"
+#include "dtrace/core/quick.hpp"
 #include "dtrace/dif/program.hpp"
 
 namespace dtmalloc::dtrace {
@@ -53,7 +54,7 @@ struct Step {
   std::uint32_t index = 1;  // of the action, in run-time errors
   // aggregate
   AggSpec aggregation;
-  std::uint32_t hint = 0;  // of ConsumerCpu::hints
+  std::uint32_t memo = 0;  // first of its ConsumerCpu::memos
   std::vector<KeyStep> keys;
   const VerifiedDif* argument = nullptr;
   const VerifiedDif* increment = nullptr;
@@ -95,6 +96,7 @@ struct Ecb {
   std::vector<Step> steps;
   std::vector<RecordedAction> recorded;
   std::shared_ptr<const Program> program;
+  std::unique_ptr<const QuickClause> quick;  // null: fire() interprets it
 };
 
 struct ConsumerConfig {
@@ -118,7 +120,8 @@ struct Firing {
 struct ConsumerCpu {
   PrincipalBuffer buffer;
   AggBuffer aggregations;
-  std::vector<AggBuffer::Hint> hints;  // of the steps that were made before the buffers
+  std::vector<QuickMemo> memos;  // of the steps that were made before the buffers
+  std::size_t quick_limit = 0;   // up to which a quick clause finds room; beyond, fire() decides
   DifState dif;
   std::uint32_t fault_action = 0;  // of the last fault inside an aggregation
   std::vector<std::uint64_t> locals;
@@ -169,6 +172,11 @@ class Consumer {
 
   // --- probe.cpp
   void fire(Ecb& ecb, Firing& firing);
+  // Callbacks of chain entries, with an Ecb as context.
+  static void fire_callback(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+                            std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
+  static void fire_quick(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+                         std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   // The state of a CPU, made when it is not there yet.
   ConsumerCpu* cpu_state(Cpu& cpu) {
     ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu.id)].load(std::memory_order_acquire);
@@ -191,7 +199,10 @@ class Consumer {
   ConsumerCpu* join(Cpu& cpu, std::size_t** refused = nullptr);
   int reserve_all();
   void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
-  bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple);
+  bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple, QuickMemo* memo);
+  static void prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::size_t start);
+  bool aggregate_anew(const Ecb& ecb, std::size_t at, ConsumerCpu& state, std::size_t start,
+                      const std::uint64_t* arguments);
 
   Framework::Impl& framework_;
   std::uint64_t cookie_;
@@ -200,7 +211,7 @@ class Consumer {
   std::vector<RetainedProgram> programs_;
   std::set<ProbeId> unpublished_;  // whose chains lack entries until go()
   bool has_aggregations_ = false;
-  std::uint32_t hints_ = 0;
+  std::uint32_t memos_ = 0;
   bool has_hidden_error_ = false;
   std::vector<std::uint64_t> globals_;
   ReservedMemory global_bytes_;

@@ -143,6 +143,10 @@ bool copy_bytes(DifState& state, std::uint64_t address, std::byte* to, std::uint
   return true;
 }
 
+std::size_t align_record(std::size_t used, std::uint32_t alignment) {
+  return (used + alignment - 1) & ~std::size_t{alignment - 1};
+}
+
 bool may_fire(EcbRole role, Activity activity) {
   switch (role) {
     case EcbRole::begin:
@@ -254,7 +258,7 @@ void Framework::Impl::fire_for(Consumer& consumer, ProbeId id, Cpu& cpu, SimThre
 
 // Builds the key behind the record and adds to its element. False: a fault; state.fault_action says
 // in which action.
-bool Consumer::aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple) {
+bool Consumer::aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple, QuickMemo* memo) {
   DifState& dif = state.dif;
   std::uint32_t size = 0;
   std::uint32_t action = step.index + 1;  // the hidden id comes first
@@ -295,13 +299,113 @@ bool Consumer::aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple)
       return false;
     }
   }
-  AggBuffer::Hint* hint = step.hint < state.hints.size() ? &state.hints[step.hint] : nullptr;
+  AggBuffer::Hint* hint = nullptr;
+  if (memo != nullptr) {
+    hint = &memo->hint;
+    memo->memory = 0;
+  }
   std::int64_t* data = state.aggregations.find(step.aggregation, tuple, size, hint);
   if (data != nullptr) {
     aggregate_value(step.aggregation, data, static_cast<std::int64_t>(value),
                     static_cast<std::int64_t>(increment));
   }
   return true;
+}
+
+// What the interpreter sees of a clause whose record begins at `start`.
+void Consumer::prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::size_t start) {
+  const PrincipalBuffer& buffer = state.buffer;
+  firing.ecb = &ecb;
+  firing.stamped = false;
+  DifState& dif = state.dif;
+  dif.owner = &firing;
+  dif.variable = &load_variable;
+  dif.fault = Fault::none;
+  dif.fault_address = 0;
+  dif.fault_offset = -1;
+  dif.scratch_used = 0;
+  const std::size_t scratch = (start + ecb.needed + 7) & ~std::size_t{7};
+  dif.scratch = buffer.active + scratch;
+  dif.scratch_size = scratch < buffer.size ? buffer.size - scratch : 0;
+}
+
+void Consumer::fire_callback(void* context, ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
+                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  auto& ecb = *static_cast<Ecb*>(context);
+  const std::uint64_t arguments[5] = {arg0, arg1, arg2, arg3, arg4};
+  Firing firing;
+  firing.cpu = curcpu;
+  firing.thread = curcpu->thread;
+  firing.arguments = arguments;
+  firing.argument_count = 5;
+  ecb.consumer->fire(ecb, firing);
+}
+
+// The step `at` of a quick clause, with the interpreter; remembers where its element is. False: a
+// fault ended the clause.
+[[gnu::noinline]] bool Consumer::aggregate_anew(const Ecb& ecb, std::size_t at, ConsumerCpu& state,
+                                                std::size_t start, const std::uint64_t* arguments) {
+  Firing firing;
+  firing.cpu = curcpu;
+  firing.thread = curcpu->thread;
+  firing.arguments = arguments;
+  firing.argument_count = 5;
+  prepare(ecb, firing, state, start);
+  const QuickStep& quick = ecb.quick->steps[at];
+  QuickMemo* memo =
+      quick.memo < state.memos.size() ? &state.memos[quick.memo + quick.slot(arguments)] : nullptr;
+  const std::uint64_t memory = framework_.addresses.generation();
+  if (!aggregate(ecb.steps[at], state, state.buffer.active + start + ecb.tuple, memo)) {
+    fault(ecb, firing, state, state.fault_action);
+    return false;
+  }
+  if (memo != nullptr && state.aggregations.hinted(memo->hint) != nullptr) {
+    quick.remember(*memo, arguments, memory);
+  }
+  return true;
+}
+
+// A clause that aggregates what its probe's arguments say: no interpreter as long as its elements
+// are where they were.
+void Consumer::fire_quick(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+                          std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  const Ecb& ecb = *static_cast<const Ecb*>(context);
+  Consumer& consumer = *ecb.consumer;
+  ConsumerCpu* found =
+      consumer.cpus_[static_cast<std::size_t>(curcpu->id)].load(std::memory_order_acquire);
+  if (__builtin_expect(consumer.activity_.load(std::memory_order_acquire) != Activity::active ||
+                           found == nullptr,
+                       0)) {
+    return fire_callback(context, id, arg0, arg1, arg2, arg3, arg4);
+  }
+  ConsumerCpu& state = *found;
+  const std::size_t start = align_record(state.buffer.used, ecb.alignment);
+  if (__builtin_expect(start + ecb.needed > state.quick_limit, 0)) {
+    return fire_callback(context, id, arg0, arg1, arg2, arg3, arg4);
+  }
+  const std::uint64_t arguments[5] = {arg0, arg1, arg2, arg3, arg4};
+  const QuickClause& clause = *ecb.quick;
+  if (clause.predicate && clause.predicate->value(arguments) == 0) return;
+  for (std::size_t at = 0; at < clause.steps.size(); ++at) {
+    const QuickStep& step = clause.steps[at];
+    const std::size_t slot = step.memo + step.slot(arguments);
+    const QuickMemo* memo = slot < state.memos.size() ? &state.memos[slot] : nullptr;
+    std::int64_t* data = memo != nullptr ? state.aggregations.hinted(memo->hint) : nullptr;
+    if (__builtin_expect(
+            data == nullptr || !step.remembers(*memo, arguments, consumer.framework_.addresses),
+            0)) {
+      if (!consumer.aggregate_anew(ecb, at, state, start, arguments)) return;
+      continue;
+    }
+    if (step.counts) {
+      ++*reinterpret_cast<std::uint64_t*>(data);
+      continue;
+    }
+    const std::uint64_t value = step.argument ? step.argument->value(arguments) : 0;
+    const std::uint64_t increment = step.increment ? step.increment->value(arguments) : 1;
+    aggregate_value(*step.aggregation, data, static_cast<std::int64_t>(value),
+                    static_cast<std::int64_t>(increment));
+  }
 }
 
 void Consumer::fire(Ecb& ecb, Firing& firing) {
@@ -313,25 +417,15 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
   if (found == nullptr) return;
   ConsumerCpu& state = *found;
   PrincipalBuffer& buffer = state.buffer;
-  const std::size_t start = (buffer.used + ecb.alignment - 1) & ~std::size_t{ecb.alignment - 1};
+  const std::size_t start = align_record(buffer.used, ecb.alignment);
   if (start + ecb.needed > buffer.size) {
     ++buffer.drops;
     return;
   }
   std::byte* record = buffer.active + start;
-  firing.ecb = &ecb;
-  firing.stamped = false;
+  prepare(ecb, firing, state, start);
   if (ecb.size != 0) stamp(firing);
   DifState& dif = state.dif;
-  dif.owner = &firing;
-  dif.variable = &load_variable;
-  dif.fault = Fault::none;
-  dif.fault_address = 0;
-  dif.fault_offset = -1;
-  dif.scratch_used = 0;
-  const std::size_t scratch = (start + ecb.needed + 7) & ~std::size_t{7};
-  dif.scratch = buffer.active + scratch;
-  dif.scratch_size = scratch < buffer.size ? buffer.size - scratch : 0;
   if (ecb.predicate != nullptr) {
     const std::uint64_t holds = run(*ecb.predicate, dif);
     if (dif.fault != Fault::none) return fault(ecb, firing, state, 0);
@@ -379,7 +473,8 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
         break;
       }
       case StepKind::aggregate:
-        if (!aggregate(step, state, record + ecb.tuple)) {
+        if (!aggregate(step, state, record + ecb.tuple,
+                       step.memo < state.memos.size() ? &state.memos[step.memo] : nullptr)) {
           return fault(ecb, firing, state, state.fault_action);
         }
         break;

@@ -53,6 +53,7 @@ bool has_glob(const ProbeDescription& description) {
 
 void Provider::getargdesc(ProbeId, void*, ArgDescription& description) { description.native = ""; }
 std::uint64_t Provider::getargval(ProbeId, void*, int) { return 0; }
+bool Provider::constant_memory(ProbeId, void*, int, std::uint64_t, unsigned) const { return false; }
 void Provider::destroy(ProbeId, void*) {}
 void Provider::hints(std::map<std::string, FunctionHint>&) const {}
 std::vector<Provider::Missing> Provider::missing() const { return {}; }

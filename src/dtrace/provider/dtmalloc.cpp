@@ -126,6 +126,12 @@ class DtmallocProvider : public Provider {
     }
   }
 
+  // A type keeps its description.
+  bool constant_memory(ProbeId, void*, int index, std::uint64_t offset,
+                       unsigned size) const override {
+    return index == 0 && offset == offsetof(malloc_type, ks_shortdesc) && size == sizeof(char*);
+  }
+
  private:
   void still_there() const {
     if (gone_) kernel_.cpus().panic("page fault: the code of provider dtmalloc is unloaded");
