@@ -487,7 +487,6 @@ TEST(DLanguage, SaysThatAFeatureIsNotModelled) {
       "BEGIN { self->x = 1; }",
       "BEGIN { a[1] = 2; }",
       "BEGIN { a[\"x\", pid] = 2; }",
-      "BEGIN { if (pid) { trace(1); } }",
       "BEGIN { stack(); }",
       "BEGIN { @[stack()] = count(); }",
       "BEGIN { print(pid); }",

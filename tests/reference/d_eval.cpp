@@ -288,6 +288,8 @@ EvalValue Evaluator::evaluate(const Node& node) {
       return value;
     }
     case NodeKind::aggregation:
+    case NodeKind::if_:
+    case NodeKind::block:
       break;
   }
   return value;

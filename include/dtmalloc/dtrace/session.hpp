@@ -75,7 +75,8 @@ class Session {
   // dtrace -l: heading and rows for a description (nullptr: all probes). False: nothing matched.
   bool list(const ProbeDescription* description);
 
-  // What each stage of a compiled program looks like: "parse", "types", "dif", "clauses".
+  // What each stage of a compiled program looks like: "parse", "desugared", "types",
+  // "dif", "clauses". "desugared" is the D program without if and else, as dtrace -d prints it.
   std::string dump(ProgramId program, std::string_view stage) const;
 
  private:

@@ -175,7 +175,8 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
     return diagnostic;
   }
   impl_->programs.push_back({source, std::make_shared<const Program>(std::move(output->program)),
-                             std::move(output->parse_dump), std::move(output->type_dump)});
+                             std::move(output->parse_dump), std::move(output->desugar_dump),
+                             std::move(output->type_dump)});
   return impl_->programs.size() - 1;
 }
 
@@ -275,6 +276,7 @@ std::string Session::dump(ProgramId program, std::string_view stage) const {
   DTM_CHECK(program < impl_->programs.size(), "no such program");
   const CompiledProgram& compiled = impl_->programs[program];
   if (stage == "parse") return compiled.parse_dump;
+  if (stage == "desugared") return compiled.desugar_dump;
   if (stage == "types") return compiled.type_dump;
   std::string text;
   for (const Clause& clause : compiled.program->clauses) {

@@ -44,7 +44,7 @@ class FrameworkCatalog : public Catalog {
 struct CompiledProgram {
   ProgramSource source;
   std::shared_ptr<const Program> program;
-  std::string parse_dump, type_dump;
+  std::string parse_dump, desugar_dump, type_dump;
 };
 
 struct Session::Impl {

@@ -122,6 +122,7 @@ struct ProgramSpace {
   std::vector<AggregationDesc> aggregations;  // id = index + 1
   VariableList variables;
   std::uint32_t globals = 0, locals = 0;       // numbers of ids given out
+  bool error_clause = false;                   // a program has the clause that desugaring adds
   std::string strings = std::string(1, '\0');  // string tables, one after the other: DifState
 };
 

@@ -178,6 +178,10 @@ std::string head(const Node& node, const TypeTable* types) {
       return "[]";
     case NodeKind::member:
       return fmt::format("{}{}", op_text(node.op), node.text);
+    case NodeKind::if_:
+      return "if";
+    case NodeKind::block:
+      return "{}";
     case NodeKind::cast:
     case NodeKind::type_size:
     case NodeKind::offset_of: {

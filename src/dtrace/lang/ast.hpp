@@ -109,6 +109,8 @@ enum class NodeKind : std::uint8_t {
   cast,       // (declared) children[0]
   type_size,  // sizeof (declared)
   offset_of,  // offsetof (declared, text)
+  if_,        // statement: condition, block, condition, block ... [block]
+  block,      // statement: children
 };
 
 struct Node {
@@ -152,5 +154,7 @@ struct Ast {
 };
 std::string dump(const Node& node, const TypeTable* types);  // with types once sema ran
 std::string dump(const AstClause& clause, const TypeTable* types);
+// As a program that means the same: what dtrace -d prints.
+std::string print_source(const AstClause& clause, const TypeTable& types);
 
 }  // namespace dtmalloc::dtrace

@@ -34,6 +34,11 @@ class Compiler {
     if (ast.clauses.empty() && !input_.allow_empty) {
       source_.fail("D_EMPTY", end_of_text(lexer), "empty D program translation unit");
     }
+    desugar(ast, *space_.types, &space_.error_clause);
+    if (input_.dumps) {
+      for (const AstClause& clause : ast.clauses)
+        output.desugar_dump += print_source(clause, *space_.types);
+    }
     for (AstClause& clause : ast.clauses) {
       for (const AstDescription& description : clause.descriptions) {
         output.program.clauses.push_back(one_clause(clause, description));
@@ -181,6 +186,7 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
   const std::uint32_t globals = space.globals;
   const std::uint32_t locals = space.locals;
   const std::size_t strings = space.strings.size();
+  const bool error_clause = space.error_clause;
   try {
     return Compiler(input, catalog, space).run();
   } catch (CompileError& error) {
@@ -189,6 +195,7 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
     space.globals = globals;
     space.locals = locals;
     space.strings.resize(strings);
+    space.error_clause = error_clause;
     return std::move(error.diagnostic);
   }
 }

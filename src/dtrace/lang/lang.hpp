@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The compiler, stage by stage: characters -> tokens -> tree -> typed tree -> DIF.
+// The compiler, stage by stage: characters -> tokens -> tree -> plain tree -> typed tree -> DIF.
 // A compile is a function of its inputs; two may run at once.
 // Counterpart:  libdtrace (dt_lex.l, dt_grammar.y, dt_parser.c, dt_cg.c)
 #pragma once
@@ -32,7 +32,7 @@ struct CompileInput : CompileSettings {
   std::vector<std::string> arguments;  // $0 $1 ...
   // $pid, $uid ...: those that have no value here are D_MACRO_UNDEF.
   std::vector<std::pair<std::string, std::int64_t>> macros;
-  bool dumps = true;  // fill parse_dump and type_dump
+  bool dumps = true;  // fill the dumps
   // #pragma D option name[=value]; the text of the error if it is refused, or empty. Without a '='
   // value.data() is null.
   std::function<std::string(std::string_view, std::string_view)> set_option;
@@ -43,7 +43,7 @@ struct CompileInput : CompileSettings {
 
 struct CompileOutput {
   Program program;
-  std::string parse_dump, type_dump;
+  std::string parse_dump, desugar_dump, type_dump;
 };
 
 // The first error only, as dtrace(1): tag, place, text. Diagnostic::where.file is empty for

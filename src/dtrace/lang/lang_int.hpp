@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The stages, in order: Lexer -> parse -> Sema -> generate (-> verify -> run in dtrace/dif).
+// The stages, in order: Lexer -> parse -> desugar -> Sema -> generate (-> verify -> run in
+// dtrace/dif).
 // Each is callable alone.
 #pragma once
 
@@ -72,10 +73,15 @@ struct Symbols {
   std::unordered_map<std::string, std::size_t> globals, locals, aggregations;
 };
 
-// ---- 2. parser.cpp, parse_decl.cpp, parse_expr.cpp: tokens -> tree. Declarations take effect as
-// they are read: types in *space.types, variables in `space` and `symbols`.
+// ---- 2. parser.cpp, parse_decl.cpp, parse_stmt.cpp, parse_expr.cpp: tokens -> tree. Declarations
+// take effect as they are read: types in *space.types, variables in `space` and `symbols`.
 Ast parse(const CompileInput& input, const SourceText& source, Lexer& lexer, ProgramSpace& space,
           Symbols& symbols);
+
+// ---- desugar.cpp: tree -> tree without if and else
+// `error_clause`: the consumer's programs have the clause on dtrace:::ERROR already; set when one
+// is added.
+void desugar(Ast& ast, const TypeTable& types, bool* error_clause);
 
 // ---- 3. sema*.cpp: types of a tree, for one clause on one description
 struct ClauseContext {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Clauses and statements.
+// The program: clauses and their descriptions.
 // Counterpart:  dt_grammar.y
 #include "dtrace/lang/parser.hpp"
 
@@ -83,7 +83,7 @@ void Parser::clause() {
   }
   if (token_.kind == Tok::lbrace) {
     advance();
-    statements(clause);
+    clause.statements = statements();
     advance();
   } else if (source_.is_file()) {
     if (token_.kind != Tok::end && token_.kind != Tok::description && token_.kind != Tok::integer) {
@@ -110,24 +110,6 @@ AstDescription Parser::description() {
   Result<ProbeDescription> parsed = parse_description(text, input_.context);
   if (!parsed) source_.fail("D_PDESC_INVAL", token_.place, parsed.error().message);
   return {std::move(*parsed), token_.place};
-}
-
-void Parser::statements(AstClause& clause) {
-  while (token_.kind != Tok::rbrace) {
-    if (token_.kind == Tok::semicolon) {
-      advance();
-      continue;
-    }
-    if (token_.kind == Tok::keyword && (token_.text == "if" || token_.text == "else")) {
-      unsupported(token_.place, "if and else are");
-    }
-    clause.statements.push_back(&expression());
-    if (token_.kind == Tok::semicolon) {
-      advance();
-    } else if (token_.kind != Tok::rbrace) {
-      syntax_error();
-    }
-  }
 }
 
 }  // namespace dtmalloc::dtrace

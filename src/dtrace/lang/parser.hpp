@@ -23,7 +23,6 @@ class Parser {
   // parser.cpp
   void clause();
   AstDescription description();
-  void statements(AstClause& clause);
   void advance() { token_ = lexer_.next(); }
   bool at(Op op) const { return token_.kind == Tok::op && token_.op == op; }
   bool at_keyword(std::string_view text) const {
@@ -44,6 +43,12 @@ class Parser {
   void translator_definition();
   void provider_definition();
   void declaration();
+
+  // parse_stmt.cpp
+  std::vector<Node*> statements();  // up to the brace that closes them
+  Node* statement();                // null: an empty one
+  Node& if_statement();
+  Node& body();
 
   // parse_expr.cpp
   Node& expression();  // with commas

@@ -146,6 +146,10 @@ void Sema::expression(Node& node) {
       return;
     case NodeKind::aggregation:
       return;  // the uses check it
+    case NodeKind::if_:
+    case NodeKind::block:
+      DTM_CHECK(false, "a statement in an expression");
+      return;
     case NodeKind::unary:
     case NodeKind::postfix:
       unary(node);
