@@ -495,7 +495,6 @@ TEST(DLanguage, SaysThatAFeatureIsNotModelled) {
       "BEGIN { system(\"ls\"); }",
       "BEGIN { trace(`kernel_symbol); }",
       "BEGIN { trace(uregs[0]); }",
-      "BEGIN { trace(json(\"{}\", \"a\")); }",
       "#pragma D attributes Stable/Stable/Common x\nBEGIN {}",
   };
   for (const char* text : kPrograms) {

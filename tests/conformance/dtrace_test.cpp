@@ -710,5 +710,40 @@ TEST_F(DtraceTest, OptionsOfOneSessionAreNotTheOthers) {
                         "\n");
 }
 
+// REQ: DFUNCS-06
+TEST_F(DtraceTest, TokensLastForOneFiring) {
+  EXPECT_EQ(run("BEGIN {printf(\"%s\", strtok(\"a,b,c\", \",\"));} BEGIN {printf(\"%s\", "
+                "strtok(NULL, \",\"));} END {this->t = strtok(NULL, \",\"); printf(\"%d\", "
+                "this->t == NULL);}"),
+            "ab1\n");
+  // The text may lie in scratch that ends with its clause; a fault between two clauses is another
+  // probe's firing.
+  EXPECT_EQ(run("BEGIN {this->t = strtok(strjoin(\"a,\", \"b\"), \",\");} BEGIN {trace(1);} BEGIN "
+                "{trace(*(int *)0);} BEGIN {trace(strtok(NULL, \",\"));} ERROR {strtok(\"x,y\", "
+                "\",\");}"),
+            "1b\n");
+  EXPECT_EQ(run("dtmalloc::a_type:malloc /strtok(\"a,b\", \",\") != NULL/ "
+                "{trace(strtok(NULL, \",\"));} dtmalloc::a_type:malloc {this->t = "
+                "strtok(NULL, \",\"); trace(this->t == NULL);}",
+                [this] {
+                  pair(100, type);
+                  pair(100, type);
+                }),
+            "b1b1\n");
+}
+
+// REQ: DFUNCS-04
+TEST_F(DtraceTest, CopyoutIsDestructive) {
+  open();
+  EXPECT_EQ(start("BEGIN {copyout(alloca(1), 5, 1);}"),
+            "could not enable tracing: Destructive actions not allowed");
+  open();
+  EXPECT_EQ(start("BEGIN /strlen(\"a\") == 1/ {copyoutstr(stringof \"a\", 5, 1);}"),
+            "could not enable tracing: Destructive actions not allowed");
+  open();
+  EXPECT_TRUE(session->set_option("destructive"));
+  EXPECT_EQ(start("BEGIN {copyout(alloca(1), 5, 1);}"), "");
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace

@@ -166,13 +166,37 @@ class Generator {
 
   std::string text_expression(unsigned depth) {
     if (depth == 0 || pick(4) == 0) {
-      return one_of({"\"\"", "\"a\"", "\"temp\"", "\"/usr/lib/\"", "\"-12x\"", "\"zebra\\377\"",
-                     "execname", "probefunc", "stringof args[0]->ks_shortdesc", "t0", "this->t1",
-                     "stringof arg0", "(string)args[0]->ks_shortdesc", "\"newsyslog\"",
-                     "\"a text of twenty-five chars\"", "stringof arg1"});
+      return one_of({"\"\"",
+                     "\"a\"",
+                     "\"temp\"",
+                     "\"/usr/lib/\"",
+                     "\"-12x\"",
+                     "\"zebra\\377\"",
+                     "execname",
+                     "probefunc",
+                     "stringof args[0]->ks_shortdesc",
+                     "t0",
+                     "this->t1",
+                     "stringof arg0",
+                     "(string)args[0]->ks_shortdesc",
+                     "\"newsyslog\"",
+                     "\"a text of twenty-five chars\"",
+                     "stringof arg1",
+                     "\"/a/./b//../c/..\"",
+                     "\"../x/.y/..\"",
+                     "\"[1,{'a':[2.5e1,'b']}]\"",
+                     "\"{\\\"a\\\":{\\\"b\\\":[1,-2]},\\\"c\\\":\\\"d\\\"}\""});
     }
     const unsigned less = depth - 1;
-    switch (pick(8)) {
+    switch (pick(11)) {
+      case 8:
+        return "cleanpath(" + text_expression(less) + ")";
+      case 9:
+        return "strtok(" + (pick(2) == 0 ? "NULL" : text_expression(less)) + ", " +
+               one_of({"\"/\"", "\"a\"", "\"\"", "\"., {\""}) + ")";
+      case 10:
+        return "json(" + text_expression(less) + ", " +
+               one_of({"\"a\"", "\"c\"", "\"a.b[1]\"", "\"[0]\"", "\"1.a.0\"", "\"\""}) + ")";
       case 0:
         return "strjoin(" + text_expression(less) + ", " + text_expression(less) + ")";
       case 1:

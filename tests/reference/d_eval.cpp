@@ -3,6 +3,7 @@
 #include "reference/d_eval.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <limits>
 
@@ -37,6 +38,8 @@ std::uint64_t cast_constant(std::uint64_t value, const Type& from, const Type& t
 bool is_integer(const Type& type) {
   return type.kind == TypeKind::integer || type.kind == TypeKind::enum_;
 }
+
+std::uint64_t strtoll(const std::string& text, std::uint64_t base);
 
 std::string in_base(std::uint64_t value, std::uint64_t base) {
   std::string digits;
@@ -112,6 +115,160 @@ std::string dir_name(std::string path) {
   return path.empty() ? "/" : path;
 }
 
+// The next token, taken off `rest`; nothing at its end.
+std::optional<std::string> token(std::string& rest, const std::string& ends, std::size_t most) {
+  rest.erase(0, std::min(rest.find_first_not_of(ends), rest.size()));
+  if (rest.empty()) return std::nullopt;
+  const std::string result = rest.substr(0, rest.find_first_of(ends)).substr(0, most);
+  rest.erase(0, result.size());
+  return result;
+}
+
+// As it is described, character by character.
+std::string clean_path(const std::string& path, std::size_t strsize) {
+  std::string out;
+  std::string first;  // what stood first in `out`
+  std::size_t i = 0;
+  const auto at = [&](std::size_t n) { return n < path.size() ? path[n] : '\0'; };
+  while (i < path.size()) {
+    if (out.size() + 5 >= strsize) break;
+    if (path[i] == '/' && at(i + 1) == '/') {
+      i += 1;
+    } else if (path[i] == '/' && at(i + 1) == '.' && at(i + 2) == '/') {
+      i += 2;
+    } else if (path[i] == '/' && at(i + 1) == '.' && at(i + 2) == '.' &&
+               (at(i + 3) == '/' || at(i + 3) == '\0')) {
+      i += 3;
+      const std::size_t slash = out.rfind('/');
+      out.resize(slash == std::string::npos ? 0 : slash);
+      if (i == path.size()) {
+        out += !out.empty() || first.empty() || slash == 0 ? std::string("/") : first;
+      }
+    } else {
+      std::size_t count = 1;
+      if (path[i] == '/') {
+        count = at(i + 1) != '.' ? 2 : at(i + 2) != '.' ? 3 : 4;
+      }
+      out += path.substr(i, count);
+      i += count;
+    }
+    if (!out.empty()) first = out.substr(0, 1);
+  }
+  return out;
+}
+
+// One element of a JSON text, by recursive descent; throws NotFound.
+struct NotFound {};
+class Json {
+ public:
+  explicit Json(const std::string& text) : text_(text) {}
+  std::string find(const std::string& path) {
+    std::vector<std::string> elements(1);
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      if ((i == 0 && path[i] == '[') || path[i] == ']') continue;
+      if (path[i] == '.' || path[i] == '[') {
+        elements.emplace_back();
+      } else {
+        elements.back() += path[i];
+      }
+    }
+    return descend(elements, 0);
+  }
+
+ private:
+  char look() {
+    while (at_ < text_.size() && std::strchr(" \t\n\v\f\r", text_[at_]) != nullptr) ++at_;
+    return here();
+  }
+  char here() const { return at_ < text_.size() ? text_[at_] : throw NotFound(); }
+  void expect(char c) {
+    if (look() != c) throw NotFound();
+    ++at_;
+  }
+  std::string descend(const std::vector<std::string>& path, std::size_t depth) {
+    if (depth == path.size()) return value();
+    const char open = look();
+    if (open != '{' && open != '[') throw NotFound();
+    ++at_;
+    for (std::int64_t i = 0;; ++i) {
+      bool mine = open == '[' && i == static_cast<std::int64_t>(strtoll(path[depth], 10));
+      if (open == '{') {
+        if (look() != '"') throw NotFound();
+        mine = value() == path[depth];
+        expect(':');
+      }
+      if (mine) return descend(path, depth + 1);
+      value();
+      expect(',');
+    }
+  }
+  std::string value() {
+    const char c = look();
+    if (c == '"') {
+      std::string result;
+      for (++at_; here() != '"'; ++at_) {
+        result += here();
+        if (here() != '\\') continue;
+        ++at_;
+        result += here();
+        for (int i = 0; i < 4 && (i > 0 || text_[at_] == 'u'); ++i) {
+          ++at_;
+          if (std::isxdigit(static_cast<unsigned char>(here())) == 0) throw NotFound();
+          result += here();
+        }
+      }
+      ++at_;
+      return result;
+    }
+    if (c == '{' || c == '[') {
+      const std::size_t start = at_;
+      std::int64_t braces = 0;
+      std::int64_t brackets = 0;
+      do {
+        if (here() == '"') {
+          value();
+          continue;
+        }
+        braces += here() == '{' ? 1 : here() == '}' ? -1 : 0;
+        brackets += here() == '[' ? 1 : here() == ']' ? -1 : 0;
+        if (braces < 0 || brackets < 0) throw NotFound();
+        ++at_;
+      } while (braces != 0 || brackets != 0);
+      return text_.substr(start, at_ - start);
+    }
+    std::string result;
+    if (c >= 'a' && c <= 'z') {
+      for (; here() >= 'a' && here() <= 'z'; ++at_) result += here();
+      if (result != "true" && result != "false" && result != "null") throw NotFound();
+      return result;
+    }
+    if (c != '-' && (c < '0' || c > '9')) throw NotFound();
+    result += text_[at_++];
+    const auto digits = [&](const char* more) {
+      for (; std::strchr("0123456789", here()) != nullptr || std::strchr(more, here()) != nullptr;
+           ++at_) {
+        result += here();
+      }
+    };
+    digits("");
+    const bool whole = here() != '.';
+    if (!whole) {
+      result += text_[at_++];
+      digits("");
+    }
+    if (here() == 'e' || here() == 'E') {
+      result += text_[at_++];
+      digits("+-");
+    } else if (std::strchr(whole ? "+-xX" : "+-", here()) != nullptr) {
+      throw NotFound();
+    }
+    return result;
+  }
+
+  const std::string text_;
+  std::size_t at_ = 0;
+};
+
 std::uint64_t strtoll(const std::string& text, std::uint64_t base) {
   if (base < 2 || base > 36) throw EvalFault{Fault::illop, 0};
   std::size_t i = 0;
@@ -151,7 +308,7 @@ bool Evaluator::is_signed(const Node& left, const Node& right) const {
 }
 
 std::string Evaluator::text_of(const EvalValue& value, bool null_is_empty) {
-  if (!value.variable.empty()) return text_of(variables[value.variable], null_is_empty);
+  if (!value.variable.empty()) return texts_[value.variable];
   if (value.text) return value.text->substr(0, state_.strsize);
   if (value.bits == 0) {
     if (null_is_empty) return "";
@@ -469,6 +626,7 @@ EvalValue Evaluator::assign(const Node& node) {
     EvalValue kept;
     if (value.text || !value.variable.empty() || value.bits != 0) {
       kept.text = text_of(value, false);
+      texts_[name] = *kept.text;
     }
     variables[name] = kept;
     return value;
@@ -531,6 +689,21 @@ EvalValue Evaluator::call(const Node& node) {
       if (name == "tolower" && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     }
     return limited(result);
+  } else if (name == "cleanpath") {
+    return limited(clean_path(text(0), state_.strsize));
+  } else if (name == "strtok") {
+    const std::string ends = text(1);
+    const EvalValue& given = arguments[0];
+    if (given.text || !given.variable.empty() || given.bits != 0) tokens = text(0);
+    value.text = token(tokens, ends, state_.strsize - 1);
+  } else if (name == "json") {
+    const std::string document = text(0);
+    const std::string path = text(1);
+    try {
+      return limited(Json(document).find(path));
+    } catch (const NotFound&) {
+      return value;
+    }
   } else if (name == "htons") {
     const std::uint64_t x = arguments[0].bits;
     value.bits = (x & 0xff) << 8 | (x >> 8 & 0xff);

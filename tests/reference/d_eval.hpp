@@ -32,6 +32,7 @@ class Evaluator {
   std::string text_of(const EvalValue& value, bool null_is_empty);
 
   std::map<std::string, EvalValue> variables;  // "x", "this->x"
+  std::string tokens;                          // what strtok() has not yet returned
 
  private:
   EvalValue variable(const std::string& name);
@@ -51,6 +52,7 @@ class Evaluator {
 
   const TypeTable& types_;
   DifState& state_;
+  std::map<std::string, std::string> texts_;  // of string variables; one that is NULL keeps its last
 };
 
 }  // namespace dtmalloc::dtrace::reference

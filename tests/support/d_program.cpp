@@ -95,15 +95,18 @@ FakeKernel::FakeKernel() {
 FakeState::FakeState(FakeKernel& kernel, std::uint32_t strsize)
     : execname_address(kernel.map.add_data(kExecname, sizeof kExecname)),
       probefunc_address(kernel.map.add_data(kProbefunc, sizeof kProbefunc)),
-      scratch_(std::size_t{64} << 10) {
+      scratch_(std::size_t{64} << 10),
+      strtok_text_(strsize) {
   state.owner = this;
   state.variable = &variable;
   state.addresses = &kernel.map;
   state.scratch = scratch_.data();
   state.scratch_size = scratch_.size();
   state.strsize = strsize;
+  state.strtok_text = strtok_text_.data();
   args = {kernel.type_address, 0x10, kernel.stats_address, 4096, static_cast<std::uint64_t>(-1)};
   builtins[kVarPid] = 4711;
+  builtins[kVarPpid] = 99;
   builtins[kVarTid] = 100042;
   builtins[kVarCpu] = 3;
   builtins[kVarTimestamp] = 123456789012345;

@@ -107,6 +107,21 @@ Session::Impl::~Impl() {
   if (scheduled) framework.cpus().clock().cancel(callout);
 }
 
+// A clause stores to a user's process.
+bool Session::Impl::is_destructive() const {
+  bool found = false;
+  const auto look = [&found](const VerifiedDif& dif) {
+    found = found || dif.calls(kSubrCopyout) || dif.calls(kSubrCopyoutstr);
+  };
+  for (const CompiledProgram& compiled : programs) {
+    for (const Clause& clause : compiled.program->clauses) {
+      if (clause.predicate) look(*clause.predicate);
+      for (const Action& action : clause.actions) action.for_each_dif(look);
+    }
+  }
+  return found;
+}
+
 void Session::Impl::out(std::string_view text) const {
   if (sinks.out && !text.empty()) sinks.out(text);
 }
@@ -203,6 +218,9 @@ Result<void> Session::go() {
   if (impl.active) return error("D_GO", "Operation illegal when tracing is active");
   if (impl.matched == 0 && !impl.options.is_set("zdefs")) {
     return error("D_GO", impl.programs.empty() ? "no probes specified" : "no probes matched");
+  }
+  if (!impl.options.is_set("destructive") && impl.is_destructive()) {
+    return error("D_GO", "could not enable tracing: Destructive actions not allowed");
   }
   ConsumerConfig& config = impl.consumer.config;
   config.bufsize = impl.options.get("bufsize");

@@ -95,6 +95,7 @@ struct Session::Impl {
   std::deque<Waiting> waiting;
 
   Result<void> set_option(std::string_view name, std::string_view value);
+  bool is_destructive() const;
   bool quiet() const { return options.is_set("quiet"); }
   std::uint32_t strsize() const { return static_cast<std::uint32_t>(options.get("strsize", 256)); }
   void out(std::string_view text) const;

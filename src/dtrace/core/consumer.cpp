@@ -65,6 +65,14 @@ class RecordLayout {
   bool records_ = false;
 };
 
+bool calls(const Clause& clause, std::uint32_t subroutine) {
+  bool found = clause.predicate && clause.predicate->calls(subroutine);
+  for (const Action& action : clause.actions) {
+    action.for_each_dif([&](const VerifiedDif& dif) { found = found || dif.calls(subroutine); });
+  }
+  return found;
+}
+
 }  // namespace
 
 Consumer::Consumer(Framework::Impl& framework) : framework_(framework) {
@@ -95,6 +103,7 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
   if (probe.id == framework_.end) ecb->role = EcbRole::end;
   if (probe.id == framework_.error) ecb->role = EcbRole::error;
   if (clause.predicate) ecb->predicate = &*clause.predicate;
+  ecb->tokens = calls(clause, kSubrStrtok);
   RecordLayout layout(*ecb);
   const auto recorded_size = [this](const ValueDesc& desc) {
     return desc.is_string ? config.strsize : desc.size;
@@ -183,6 +192,10 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
 }
 
 void Consumer::attach(std::unique_ptr<Ecb> ecb, Probe& probe) {
+  ecb->first_tokens =
+      ecb->tokens && std::none_of(probe.entries.begin(), probe.entries.end(), [&](const auto& had) {
+        return had.consumer == this && had.ecb->tokens;
+      });
   ChainEntry entry;
   framework_.know_arguments(probe);
   auto quick = quick_clause(*ecb, probe);
@@ -194,7 +207,9 @@ void Consumer::attach(std::unique_ptr<Ecb> ecb, Probe& probe) {
     if (quick != nullptr) quick->steps[i].memo = step.memo;
   }
   ecb->quick = std::move(quick);
-  entry.callback = ecb->quick != nullptr ? &Consumer::fire_quick : &Consumer::fire_callback;
+  entry.callback = ecb->quick != nullptr ? &Consumer::fire_quick
+                   : ecb->first_tokens   ? &Consumer::fire_first_callback
+                                         : &Consumer::fire_callback;
   entry.context = ecb.get();
   entry.ecb = ecb.get();
   entry.consumer = this;
@@ -231,6 +246,9 @@ std::size_t Consumer::add_ecbs(const RetainedProgram& retained, ProbeId after) {
 
 std::size_t Consumer::enable(std::shared_ptr<const Program> program, const ProgramSpace& space) {
   const std::lock_guard lock(framework_.mutex);
+  for (const Clause& clause : program->clauses) {
+    has_tokens_ = has_tokens_ || calls(clause, kSubrStrtok);
+  }
   RetainedProgram retained{std::move(program), space.aggregations, 0};
   const std::size_t pairs = add_ecbs(retained, 0);
   retained.seen = static_cast<ProbeId>(framework_.probes.size());
@@ -328,6 +346,9 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   state->memos.resize(memos_);
   state->quick_limit = state->buffer.size;
   if (!state->global_view.reserve(globals_.size() * config.strsize)) return refuse(nullptr);
+  if (has_tokens_ && !state->strtok_text.reserve(std::size_t{2} * config.strsize)) {
+    return refuse(nullptr);
+  }
   DifState& dif = state->dif;
   dif.addresses = &framework_.addresses;
   dif.strsize = config.strsize;
@@ -337,6 +358,7 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   dif.global_count = globals_.size();
   dif.strings = strings_.data();
   dif.strings_size = strings_.size();
+  dif.strtok_text = state->strtok_text.data();
   dif.locals = state->locals.data();
   dif.local_bytes = state->local_bytes.data();
   dif.local_count = local_count_;

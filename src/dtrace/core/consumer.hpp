@@ -92,6 +92,8 @@ struct Ecb {
   std::size_t needed = 0;       // record and tuple
   std::uint32_t alignment = 4;  // of the record: 4 or 8
   std::uint32_t tuple = 0;      // where the tuple is built, from the record's start
+  bool tokens = false;          // calls strtok()
+  bool first_tokens = false;    // and is the first of its consumer on the probe to do so
   const VerifiedDif* predicate = nullptr;
   std::vector<Step> steps;
   std::vector<RecordedAction> recorded;
@@ -127,6 +129,7 @@ struct ConsumerCpu {
   std::vector<std::uint64_t> locals;
   ReservedMemory local_bytes;
   ReservedMemory global_view;  // DifState::global_bytes
+  ReservedMemory strtok_text;  // DifState::strtok_text, and that of dtrace:::ERROR
 };
 
 class Consumer {
@@ -172,7 +175,12 @@ class Consumer {
 
   // --- probe.cpp
   void fire(Ecb& ecb, Firing& firing);
+  // The same for a clause with `first_tokens`, at which a firing begins as far as strtok() goes.
+  void fire_first(Ecb& ecb, Firing& firing);
   // Callbacks of chain entries, with an Ecb as context.
+  static void fire_first_callback(void* context, ProbeId id, std::uintptr_t arg0,
+                                  std::uintptr_t arg1, std::uintptr_t arg2, std::uintptr_t arg3,
+                                  std::uintptr_t arg4);
   static void fire_callback(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   static void fire_quick(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
@@ -211,6 +219,7 @@ class Consumer {
   std::vector<RetainedProgram> programs_;
   std::set<ProbeId> unpublished_;  // whose chains lack entries until go()
   bool has_aggregations_ = false;
+  bool has_tokens_ = false;  // a clause calls strtok()
   std::uint32_t memos_ = 0;
   bool has_hidden_error_ = false;
   std::vector<std::uint64_t> globals_;

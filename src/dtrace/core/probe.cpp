@@ -211,7 +211,8 @@ void Framework::Impl::fire_on(Cpu& cpu, SimThread* thread, ProbeId id,
     firing.thread = thread;
     firing.arguments = arguments;
     firing.argument_count = 5;
-    entry.consumer->fire(*entry.ecb, firing);
+    entry.ecb->first_tokens ? entry.consumer->fire_first(*entry.ecb, firing)
+                            : entry.consumer->fire(*entry.ecb, firing);
   }
 }
 
@@ -232,7 +233,8 @@ void Framework::Impl::fire_for(Consumer& consumer, ProbeId id, Cpu& cpu, SimThre
       firing.thread = thread;
       firing.arguments = arguments;
       firing.argument_count = 6;
-      consumer.fire(*entry.ecb, firing);
+      entry.ecb->first_tokens ? consumer.fire_first(*entry.ecb, firing)
+                              : consumer.fire(*entry.ecb, firing);
     }
   }
 }
@@ -244,7 +246,7 @@ void Framework::Impl::fire_for(Consumer& consumer, ProbeId id, Cpu& cpu, SimThre
     error_drops_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const DifState& dif = state.dif;
+  DifState& dif = state.dif;
   const std::uint64_t arguments[6] = {
       cookie_,
       ecb.epid,
@@ -253,7 +255,15 @@ void Framework::Impl::fire_for(Consumer& consumer, ProbeId id, Cpu& cpu, SimThre
       static_cast<std::uint64_t>(dif.fault),
       dif.fault_address,
   };
+  // ERROR is a firing of its own; what this one has yet to take apart waits.
+  const std::uint32_t at = dif.strtok_at;
+  const std::uint32_t end = dif.strtok_end;
+  std::byte* const text = dif.strtok_text;
+  if (text != nullptr) dif.strtok_text += dif.strsize;
   framework_.fire_for(*this, framework_.error, *firing.cpu, firing.thread, arguments);
+  dif.strtok_text = text;
+  dif.strtok_at = at;
+  dif.strtok_end = end;
 }
 
 // Builds the key behind the record and adds to its element. False: a fault; state.fault_action says
@@ -329,8 +339,9 @@ void Consumer::prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::
   dif.scratch_size = scratch < buffer.size ? buffer.size - scratch : 0;
 }
 
-void Consumer::fire_callback(void* context, ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
-                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+template <void (Consumer::*Fire)(Ecb&, Firing&)>
+static void fire_clause(void* context, std::uintptr_t arg0, std::uintptr_t arg1,
+                        std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
   auto& ecb = *static_cast<Ecb*>(context);
   const std::uint64_t arguments[5] = {arg0, arg1, arg2, arg3, arg4};
   Firing firing;
@@ -338,7 +349,18 @@ void Consumer::fire_callback(void* context, ProbeId, std::uintptr_t arg0, std::u
   firing.thread = curcpu->thread;
   firing.arguments = arguments;
   firing.argument_count = 5;
-  ecb.consumer->fire(ecb, firing);
+  (ecb.consumer->*Fire)(ecb, firing);
+}
+
+void Consumer::fire_callback(void* context, ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
+                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  fire_clause<&Consumer::fire>(context, arg0, arg1, arg2, arg3, arg4);
+}
+
+void Consumer::fire_first_callback(void* context, ProbeId, std::uintptr_t arg0,
+                                   std::uintptr_t arg1, std::uintptr_t arg2, std::uintptr_t arg3,
+                                   std::uintptr_t arg4) {
+  fire_clause<&Consumer::fire_first>(context, arg0, arg1, arg2, arg3, arg4);
 }
 
 // The step `at` of a quick clause, with the interpreter; remembers where its element is. False: a
@@ -406,6 +428,11 @@ void Consumer::fire_quick(void* context, ProbeId id, std::uintptr_t arg0, std::u
     aggregate_value(*step.aggregation, data, static_cast<std::int64_t>(value),
                     static_cast<std::int64_t>(increment));
   }
+}
+
+void Consumer::fire_first(Ecb& ecb, Firing& firing) {
+  if (ConsumerCpu* state = cpu_state(*firing.cpu); state != nullptr) start_firing(state->dif);
+  fire(ecb, firing);
 }
 
 void Consumer::fire(Ecb& ecb, Firing& firing) {

@@ -203,6 +203,7 @@ class VerifiedDif {
   const DifObject& object() const { return object_; }
   // The text with variable accesses told apart by kind (dif_int.hpp): what run() executes.
   const std::vector<std::uint32_t>& code() const { return code_; }
+  bool calls(std::uint32_t subroutine) const;
 
  private:
   friend Result<VerifiedDif, std::string> verify(DifObject, const VariableList&);
@@ -255,12 +256,18 @@ struct DifState {
   // object sees its own table only.
   const char* strings = nullptr;
   std::size_t strings_size = 0;
+  // What strtok() has yet to take apart: a text of its own, strsize bytes, with the rest from
+  // `strtok_at` to `strtok_end`. Begun anew by every firing of a probe (start_firing()).
+  std::byte* strtok_text = nullptr;
+  std::uint32_t strtok_at = 0, strtok_end = 0;
   const DifObject* object = nullptr;  // set by run()
   Fault fault = Fault::none;
   std::uint64_t fault_address = 0;
   std::int32_t fault_offset = -1;  // bytes into the object's text
   std::uint64_t random = 1;
 };
+// What lives for one firing of a probe, however many clauses it has, is forgotten.
+inline void start_firing(DifState& state) { state.strtok_at = state.strtok_end = 0; }
 
 // Runs to ret; the result is meaningless when state.fault is set. Never allocates, never throws.
 std::uint64_t run(const VerifiedDif& dif, DifState& state);

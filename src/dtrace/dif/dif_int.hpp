@@ -56,12 +56,46 @@ inline bool set_fault(DifState& state, Fault fault, std::uint64_t address = 0) {
 
 // Up to strsize readable bytes before a NUL at `address` (0: an empty text). False: fault set.
 bool string_at(DifState& state, std::uint64_t address, std::string_view* text);
+// The same for an argument of a subroutine: NULL is an invalid address.
+bool text_argument(DifState& state, std::uint64_t address, std::string_view* text);
 // `size` readable bytes. Null: fault set.
 const std::byte* bytes_at(DifState& state, std::uint64_t address, std::size_t size);
 // Zeroed scratch, 8-aligned; its simulated address, or 0 with fault set.
 std::uint64_t take_scratch(DifState& state, std::uint64_t size, std::byte** host);
 
+// Room for a text of strsize bytes, of which take_result() takes `length` and a NUL. Null: fault
+// set.
+std::byte* result_room(DifState& state);
+std::uint64_t take_result(DifState& state, std::byte* start, std::size_t length);
+
+// The arguments of a subroutine.
+struct SubrArguments {
+  const std::uint64_t* values;
+  unsigned count;
+  std::uint64_t operator()(unsigned i, std::uint64_t otherwise = 0) const {
+    return i < count ? values[i] : otherwise;
+  }
+};
+// The value, or 0 with the fault set.
 std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
-                              const std::uint64_t* arguments, unsigned count);
+                              const SubrArguments& arguments);
+
+// --- subr_memory.cpp
+std::uint64_t subr_alloca(DifState& state, std::uint64_t size);
+std::uint64_t subr_bcopy(DifState& state, const SubrArguments& arguments);
+std::uint64_t subr_copyin(DifState& state, const SubrArguments& arguments);
+std::uint64_t subr_copyinstr(DifState& state, const SubrArguments& arguments);
+std::uint64_t subr_copyinto(DifState& state, const SubrArguments& arguments);
+std::uint64_t subr_copyout(DifState& state, const SubrArguments& arguments);
+std::uint64_t subr_copyoutstr(DifState& state, const SubrArguments& arguments);
+std::uint64_t subr_memref(DifState& state, const SubrArguments& arguments);
+std::uint64_t subr_memstr(DifState& state, const SubrArguments& arguments);
+std::uint64_t subr_lock(DifState& state, std::uint64_t address);
+std::uint64_t subr_progenyof(DifState& state, std::int32_t pid);
+// --- subr_text.cpp, subr_json.cpp, subr_inet.cpp
+std::uint64_t subr_strtok(DifState& state, const SubrArguments& arguments);
+std::uint64_t subr_cleanpath(DifState& state, std::string_view path);
+std::uint64_t subr_json(DifState& state, std::string_view text, std::string_view path);
+std::uint64_t subr_inet(DifState& state, std::uint32_t subroutine, const SubrArguments& arguments);
 
 }  // namespace dtmalloc::dtrace

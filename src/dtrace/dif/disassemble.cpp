@@ -95,52 +95,65 @@ std::string operands(const DifObject& object, DifWord word) {
 const DifOpInfo& dif_op_info(unsigned op) { return kOps[op & 0xff]; }
 
 std::string_view subroutine_name(std::uint32_t subroutine) {
-  switch (subroutine) {
-    case kSubrRand:
-      return "rand";
-    case kSubrStrlen:
-      return "strlen";
-    case kSubrStrjoin:
-      return "strjoin";
-    case kSubrLltostr:
-      return "lltostr";
-    case kSubrBasename:
-      return "basename";
-    case kSubrDirname:
-      return "dirname";
-    case kSubrStrchr:
-      return "strchr";
-    case kSubrStrrchr:
-      return "strrchr";
-    case kSubrStrstr:
-      return "strstr";
-    case kSubrSubstr:
-      return "substr";
-    case kSubrIndex:
-      return "index";
-    case kSubrRindex:
-      return "rindex";
-    case kSubrHtons:
-      return "htons";
-    case kSubrHtonl:
-      return "htonl";
-    case kSubrHtonll:
-      return "htonll";
-    case kSubrNtohs:
-      return "ntohs";
-    case kSubrNtohl:
-      return "ntohl";
-    case kSubrNtohll:
-      return "ntohll";
-    case kSubrToupper:
-      return "toupper";
-    case kSubrTolower:
-      return "tolower";
-    case kSubrStrtoll:
-      return "strtoll";
-    default:
-      return {};
-  }
+  // By number; empty: FreeBSD has none of this name.
+  static constexpr std::string_view kNames[] = {
+      "rand",
+      "mutex_owned",
+      "mutex_owner",
+      "mutex_type_adaptive",
+      "mutex_type_spin",
+      "rw_read_held",
+      "rw_write_held",
+      "rw_iswriter",
+      "copyin",
+      "copyinstr",
+      "",
+      "progenyof",
+      "strlen",
+      "copyout",
+      "copyoutstr",
+      "alloca",
+      "bcopy",
+      "copyinto",
+      "",
+      "",
+      "",
+      "",
+      "ddi_pathname",
+      "strjoin",
+      "lltostr",
+      "basename",
+      "dirname",
+      "cleanpath",
+      "strchr",
+      "strrchr",
+      "strstr",
+      "strtok",
+      "substr",
+      "index",
+      "rindex",
+      "htons",
+      "htonl",
+      "htonll",
+      "ntohs",
+      "ntohl",
+      "ntohll",
+      "inet_ntop",
+      "inet_ntoa",
+      "inet_ntoa6",
+      "toupper",
+      "tolower",
+      "memref",
+      "sx_shared_held",
+      "sx_exclusive_held",
+      "sx_isexclusive",
+      "memstr",
+      "",
+      "json",
+      "strtoll",
+  };
+  static_assert(std::size(kNames) == kSubrStrtoll + 1);
+  return subroutine < std::size(kNames) ? kNames[subroutine] : std::string_view();
 }
 
 std::string_view fault_text(Fault fault) {

@@ -508,7 +508,7 @@ op_flush:
   pushed = 0;
   NEXT;
 op_call:
-  RD = call_subroutine(state, word.index(), tuple, pushed);
+  RD = call_subroutine(state, word.index(), {tuple, pushed});
   if (state.fault != Fault::none) goto fault;
   NEXT;
 op_allocs : {

@@ -101,6 +101,13 @@ struct Action {
   std::vector<std::uint32_t> printed;    // printa
   std::shared_ptr<const Format> format;  // printf, printa (null: default layout)
   std::uint32_t first_index = 1;  // number of its first action in run-time errors (dtrace.md 17.3)
+
+  template <typename Function>
+  void for_each_dif(const Function& function) const {
+    for (const Value& value : values) function(value.dif);
+    if (argument) function(argument->dif);
+    if (increment) function(increment->dif);
+  }
 };
 
 // A clause on one description. Several descriptions before one body are several clauses.

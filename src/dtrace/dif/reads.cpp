@@ -23,6 +23,61 @@ struct Origin {
 constexpr Origin kFixed = {Origin::fixed, 0, 0};
 constexpr Origin kAny = {Origin::any, 0, 0};
 
+// Subroutines whose results depend on the numbers and texts that they are given, and nothing else.
+bool is_function_of_text(std::uint32_t subroutine) {
+  switch (subroutine) {
+    case kSubrStrlen:
+    case kSubrStrjoin:
+    case kSubrLltostr:
+    case kSubrBasename:
+    case kSubrDirname:
+    case kSubrCleanpath:
+    case kSubrStrchr:
+    case kSubrStrrchr:
+    case kSubrStrstr:
+    case kSubrSubstr:
+    case kSubrIndex:
+    case kSubrRindex:
+    case kSubrHtons:
+    case kSubrHtonl:
+    case kSubrHtonll:
+    case kSubrNtohs:
+    case kSubrNtohl:
+    case kSubrNtohll:
+    case kSubrToupper:
+    case kSubrTolower:
+    case kSubrJson:
+    case kSubrStrtoll:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Whose result depends on the arguments alone.
+bool is_pure(std::uint32_t subroutine) {
+  switch (subroutine) {
+    case kSubrStrlen:
+    case kSubrStrjoin:
+    case kSubrLltostr:
+    case kSubrBasename:
+    case kSubrDirname:
+    case kSubrCleanpath:
+    case kSubrStrchr:
+    case kSubrStrrchr:
+    case kSubrStrstr:
+    case kSubrSubstr:
+    case kSubrIndex:
+    case kSubrRindex:
+    case kSubrToupper:
+    case kSubrTolower:
+    case kSubrStrtoll:
+      return true;
+    default:
+      return subroutine >= kSubrHtons && subroutine <= kSubrNtohll;
+  }
+}
+
 class Follower {
  public:
   explicit Follower(const DifObject& object) : object_(object) {}
@@ -147,7 +202,7 @@ class Follower {
         text_at(word.rd());  // of a subroutine, which may read text there
         return;
       case DifForm::call:
-        reads_.varies |= word.index() == kSubrRand;
+        reads_.varies |= !is_function_of_text(word.index());
         set(word.rd(), kFixed);
         return;
       case DifForm::rd:  // ret

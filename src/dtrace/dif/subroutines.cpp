@@ -11,26 +11,6 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-// A string argument; NULL is an invalid address.
-bool text_at(DifState& state, std::uint64_t address, std::string_view* text) {
-  if (address == 0) return set_fault(state, Fault::badaddr, 0);
-  return string_at(state, address, text);
-}
-
-// Room for a result of strsize bytes must be left, although only what is used is taken.
-std::byte* result_room(DifState& state) {
-  const std::size_t start = (state.scratch_used + 7) & ~std::size_t{7};
-  if (start > state.scratch_size || state.scratch_size - start < state.strsize) {
-    set_fault(state, Fault::noscratch);
-    return nullptr;
-  }
-  return state.scratch + start;
-}
-std::uint64_t take_result(DifState& state, std::byte* start, std::size_t length) {
-  start[length] = std::byte{0};
-  state.scratch_used = static_cast<std::size_t>(start - state.scratch) + length + 1;
-  return kScratchBase + static_cast<std::uint64_t>(start - state.scratch);
-}
 std::uint64_t strjoin(DifState& state, std::string_view a, std::string_view b) {
   std::byte* room = result_room(state);
   if (room == nullptr) return 0;
@@ -172,6 +152,26 @@ std::uint64_t next_random(DifState& state) {
 
 }  // namespace
 
+bool text_argument(DifState& state, std::uint64_t address, std::string_view* text) {
+  if (address == 0) return set_fault(state, Fault::badaddr, 0);
+  return string_at(state, address, text);
+}
+
+std::byte* result_room(DifState& state) {
+  const std::size_t start = (state.scratch_used + 7) & ~std::size_t{7};
+  if (start > state.scratch_size || state.scratch_size - start < state.strsize) {
+    set_fault(state, Fault::noscratch);
+    return nullptr;
+  }
+  return state.scratch + start;
+}
+
+std::uint64_t take_result(DifState& state, std::byte* start, std::size_t length) {
+  start[length] = std::byte{0};
+  state.scratch_used = static_cast<std::size_t>(start - state.scratch) + length + 1;
+  return kScratchBase + static_cast<std::uint64_t>(start - state.scratch);
+}
+
 std::uint64_t text_to_scratch(DifState& state, std::string_view text) {
   std::byte* room = result_room(state);
   if (room == nullptr) return 0;
@@ -181,10 +181,7 @@ std::uint64_t text_to_scratch(DifState& state, std::string_view text) {
 }
 
 std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
-                              const std::uint64_t* arguments, unsigned count) {
-  const auto argument = [&](unsigned i, std::uint64_t otherwise = 0) {
-    return i < count ? arguments[i] : otherwise;
-  };
+                              const SubrArguments& argument) {
   std::string_view text;
   std::string_view part;
   switch (subroutine) {
@@ -201,10 +198,50 @@ std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
       return __builtin_bswap64(argument(0));
     case kSubrLltostr:
       return lltostr(state, argument(0), argument(1, 10));
+    case kSubrAlloca:
+      return subr_alloca(state, argument(0));
+    case kSubrBcopy:
+      return subr_bcopy(state, argument);
+    case kSubrCopyin:
+      return subr_copyin(state, argument);
+    case kSubrCopyinstr:
+      return subr_copyinstr(state, argument);
+    case kSubrCopyinto:
+      return subr_copyinto(state, argument);
+    case kSubrCopyout:
+      return subr_copyout(state, argument);
+    case kSubrCopyoutstr:
+      return subr_copyoutstr(state, argument);
+    case kSubrMemref:
+      return subr_memref(state, argument);
+    case kSubrMemstr:
+      return subr_memstr(state, argument);
+    case kSubrMutexOwned:
+    case kSubrMutexOwner:
+    case kSubrMutexTypeAdaptive:
+    case kSubrMutexTypeSpin:
+    case kSubrRwReadHeld:
+    case kSubrRwWriteHeld:
+    case kSubrRwIswriter:
+    case kSubrSxSharedHeld:
+    case kSubrSxExclusiveHeld:
+    case kSubrSxIsexclusive:
+      return subr_lock(state, argument(0));
+    case kSubrProgenyof:
+      return subr_progenyof(state, static_cast<std::int32_t>(argument(0)));
+    case kSubrStrtok:
+      return subr_strtok(state, argument);
+    case kSubrInetNtoa:
+    case kSubrInetNtoa6:
+    case kSubrInetNtop:
+      return subr_inet(state, subroutine, argument);
+    case kSubrDdiPathname:  // FreeBSD has no device tree to look in
+      set_fault(state, Fault::illop);
+      return 0;
     default:
       break;
   }
-  if (!text_at(state, argument(0), &text)) return 0;
+  if (!text_argument(state, argument(0), &text)) return 0;
   switch (subroutine) {
     case kSubrStrlen:
       return text.size();
@@ -218,6 +255,8 @@ std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
       return text_to_scratch(state, base_name(text));
     case kSubrDirname:
       return text_to_scratch(state, dir_name(text));
+    case kSubrCleanpath:
+      return subr_cleanpath(state, text);
     case kSubrSubstr:
       return substr(state, text, clamp(argument(1)), clamp(argument(2, state.strsize)));
     case kSubrStrchr:
@@ -230,10 +269,12 @@ std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
     default:
       break;
   }
-  if (!text_at(state, argument(1), &part)) return 0;
+  if (!text_argument(state, argument(1), &part)) return 0;
   switch (subroutine) {
     case kSubrStrjoin:
       return strjoin(state, text, part);
+    case kSubrJson:
+      return subr_json(state, text, part);
     case kSubrStrstr: {
       const std::size_t found = text.find(part);
       return found == std::string_view::npos ? 0 : argument(0) + found;

@@ -144,6 +144,8 @@ TypeTable::TypeTable() {
       {"ipaddr_t", "unsigned int"},
   }};
   for (const Typedef& entry : kTypedefs) add_typedef(entry.name, find(entry.target));
+  for (const std::string_view tag : {"mtx", "rwlock", "sx", "thread"}) forward_struct(tag);
+  add_struct("in6_addr", 16, {{"__u6_addr", array_of(find("uint8_t"), 16), 0}});
   int64_type = find("int64_t");
   uint64_type = find("uint64_t");
 }

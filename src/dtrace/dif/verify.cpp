@@ -174,6 +174,14 @@ void VariableList::resize(std::size_t size) {
   }
 }
 
+bool VerifiedDif::calls(std::uint32_t subroutine) const {
+  for (const std::uint32_t text : object_.text) {
+    const DifWord word{text};
+    if (word.op() == static_cast<unsigned>(DifOp::call) && word.index() == subroutine) return true;
+  }
+  return false;
+}
+
 Result<VerifiedDif, std::string> verify(DifObject object, const VariableList& variables) {
   Verifier verifier(object, variables);
   if (std::string text = verifier.run(); !text.empty()) return text;

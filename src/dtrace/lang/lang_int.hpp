@@ -189,6 +189,7 @@ class Sema {
   bool is_dynamic(const Node& node) const;
   bool is_action(const Node& node) const;
   bool is_void_pointer(const Node& node) const;
+  bool leads_on(const Node& node) const;
   bool pointers_agree(const Node& a, const Node& b) const;
   bool argument_fits(const Node& to, const Node& from) const;
   TypeId promote(TypeId a, TypeId b) const { return types_.promote(a, b); }

@@ -32,6 +32,9 @@ bool Sema::is_action(const Node& node) const {
   const FunctionInfo* info = find_function(node.children[0]->text);
   return info != nullptr && info->kind == FunctionKind::action;
 }
+// What a program may write, it may follow: the target of a pointer in scratch or in a variable can
+// be stored to, if it is scratch when the clause runs.
+bool Sema::leads_on(const Node& node) const { return node.writable && is_pointer(node); }
 bool Sema::is_void_pointer(const Node& node) const {
   return is_pointer(node) && types_[types_.resolve(type_of(node).target)].kind == TypeKind::void_;
 }
@@ -241,7 +244,7 @@ void Sema::unary(Node& node) {
       node.type = target;
       node.lvalue = true;
       node.writable = operand.writes_target;
-      node.writes_target = operand.writes_target && type_of(node).kind == TypeKind::array;
+      node.writes_target = leads_on(node);
       return;
     }
     case Op::pos:
@@ -367,7 +370,7 @@ void Sema::member(Node& node) {
   node.offset = found->offset;
   node.lvalue = true;
   node.writable = node.op == Op::arrow ? object.writes_target : object.writable;
-  node.writes_target = node.writable && type_of(node).kind == TypeKind::array;
+  node.writes_target = leads_on(node);
 }
 
 void Sema::index(Node& node) {
@@ -418,7 +421,7 @@ void Sema::index(Node& node) {
   node.type = target;
   node.lvalue = true;
   node.writable = array.writes_target;
-  node.writes_target = array.writes_target && element.kind == TypeKind::array;
+  node.writes_target = leads_on(node);
 }
 
 void Sema::cast(Node& node) {

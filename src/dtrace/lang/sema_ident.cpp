@@ -27,6 +27,8 @@ constexpr std::array kConstants = {
     NamedConstant{"DTRACEFLT_UPRIV", 7, "int"},
     NamedConstant{"DTRACEFLT_TUPOFLOW", 8, "int"},
     NamedConstant{"DTRACEFLT_BADSTACK", 9, "int"},
+    NamedConstant{"AF_INET", 2, "int"},
+    NamedConstant{"AF_INET6", 28, "int"},
 };
 
 std::vector<std::string_view> split_arguments(std::string_view list) {
@@ -75,6 +77,7 @@ void Sema::identifier(Node& node) {
     node.id = variable->id;
     node.scope = Scope::global;
     node.lvalue = node.writable = true;
+    node.writes_target = leads_on(node);
     return;
   }
   if (is_builtin_array(node.text)) {
@@ -106,6 +109,7 @@ void Sema::local(Node& node) {
   node.id = variable->id;
   node.scope = Scope::local;
   node.lvalue = node.writable = true;
+  node.writes_target = leads_on(node);
 }
 
 // args[n]: the type that the provider gives the argument, if the probes matched are of one kind.
@@ -214,9 +218,16 @@ void Sema::call(Node& node) {
     case FunctionKind::subroutine:
       break;
   }
-  check_arguments(node, *info);
   node.type = types_.find(info->result);
+  if (node.type == kNoType) {
+    const bool scoped = info->result.find('`') != std::string_view::npos;
+    fail("D_UNKNOWN", designator,
+         fmt::format("failed to resolve type of function {}#0 ({}): Unknown {} name", info->name,
+                     info->result, scoped ? "module" : "type"));
+  }
+  check_arguments(node, *info);
   node.id = info->id;
+  node.writes_target = type_of(node).kind == TypeKind::pointer;
 }
 
 }  // namespace dtmalloc::dtrace
