@@ -10,6 +10,7 @@ namespace {
 
 dtrace::Framework& prepared(dtrace::Framework& framework, Kernel& kernel) {
   framework.load_standard_providers();
+  dtrace::load_fbt(framework, kernel);
   dtrace::load_dtmalloc(framework, kernel);
   return framework;
 }

@@ -219,6 +219,10 @@ class Kernel {
   // Writes a probe id (0: none) into a type's ks_mti.mti_probes[0 or 1], while CPUs read it; also
   // into a type that was unregistered meanwhile.
   static void set_probe_id(std::uint32_t* slot, std::uint32_t id);
+  // Function boundary probes: their ids, and whether any is set. The hot malloc() and free() leave
+  // their fast path for it (kGuardTwin).
+  FunctionProbes& function_probes();
+  void set_functions_traced(bool traced);
 
   SysctlTree& sysctl();  // sysctl(8)'s names
   Vm& vm();              // for uma(9) and kmem(9): vm/uma.hpp, vm/kmem.hpp

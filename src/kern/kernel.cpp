@@ -186,7 +186,9 @@ std::unique_ptr<Cpu, void (*)(Cpu*)> Kernel::Impl::make_cpu(int id) {
     const std::lock_guard lock(hook_mutex);
     cpu->dtrace_malloc_probe = hook != nullptr ? hook : no_hook;
     cpu->dtrace_malloc_enabled = hook_enabled;
-    if (calls_watched()) cpu->guard.store(kGuardDebug, std::memory_order_relaxed);
+    cpu->function_probes = &function_probes;
+    cpu->guard.store((calls_watched() ? kGuardDebug : 0U) | (functions_traced ? kGuardTwin : 0U),
+                     std::memory_order_relaxed);
     cpus_made = id + 1;
   }
   const std::size_t lines = (sizeof(KernCpu) + 63) / 64 * 64;
@@ -377,6 +379,18 @@ void Kernel::set_malloc_probe(dtrace_malloc_probe_func_t function) {
 void Kernel::set_malloc_probes_enabled(bool enabled) {
   impl_->change_hook([&] { impl_->hook_enabled = enabled; },
                      [&](Cpu& cpu) { cpu.dtrace_malloc_enabled = enabled; });
+}
+
+FunctionProbes& Kernel::function_probes() { return impl_->function_probes; }
+
+void Kernel::set_functions_traced(bool traced) {
+  impl_->change_hook([&] { impl_->functions_traced = traced; },
+                     [&](Cpu& cpu) {
+                       if (traced)
+                         impl_->cpus->set_guard(cpu, kGuardTwin);
+                       else
+                         impl_->cpus->clear_guard(cpu, kGuardTwin);
+                     });
 }
 
 // --- malloc(9) on this kernel: the calling thread gets a CPU of it first

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "smp/functions.hpp"
 #include "sys/format.hpp"
 #include "vm/uma_int.hpp"
 
@@ -131,6 +132,8 @@ struct Kernel::Impl {
   std::mutex hook_mutex;
   dtrace_malloc_probe_func_t hook = nullptr;
   bool hook_enabled = false;
+  FunctionProbes function_probes;
+  bool functions_traced = false;  // kGuardTwin stands on each CPU
   int cpus_made = 0;  // some may not have joined yet
   // Runs `change` under hook_mutex, then `apply` on every CPU that was made before it.
   void change_hook(const std::function<void()>& change, const std::function<void(Cpu&)>& apply);

@@ -91,14 +91,22 @@ template <bool Hooks>
 DTM_COLD void* malloc_cold(std::size_t size, malloc_type* mtp, int flags) {
   leave(curcpu);
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
-  return note_allocation(*k, malloc_slow(*k, size, mtp, flags, Hooks), size, mtp);
+  if (k == nullptr) return nullptr;
+  return in_function(
+      KernelFunction::malloc,
+      [&]() -> void* {
+        if (failure_planned(*k, mtp, flags)) return nullptr;
+        return note_allocation(*k, malloc_slow(*k, size, mtp, flags, Hooks), size, mtp);
+      },
+      size, mtp, flags);
 }
 
 template <bool Hooks>
 DTM_COLD void free_cold(void* addr, malloc_type* mtp) {
   leave(curcpu);
-  if (Kernel::Impl* k = enter_kernel()) free_slow(*k, addr, mtp, false, Hooks);
+  if (Kernel::Impl* k = enter_kernel())
+    in_function(
+        KernelFunction::free, [&] { free_slow(*k, addr, mtp, false, Hooks); }, addr, mtp);
 }
 
 // A traced type or M_ZERO, and otherwise the hot path over again.
@@ -212,8 +220,6 @@ Kernel::Impl* enter_kernel() {
       cpu.machine->wait_while_stopped(cpu);
       continue;
     }
-    if ((guard & kGuardTwin) != 0)
-      cpu.machine->panic("not modelled: function boundary probes of malloc and free");
     return &static_cast<Kernel*>(cpu.kernel)->impl();
   }
 }
@@ -250,17 +256,22 @@ void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks)
 void* malloc_large(Kernel::Impl& k, std::size_t size, malloc_type* mtp, const domainset& ds,
                    int flags, const char* name, bool hooks) {
   const Note note(name, size, mtp, flags);
-  void* addr = kmem_malloc_domainset(*k.vm, ds, size, flags);
-  size = round_page(size);
-  if (addr != nullptr) {
-    k.vm->page_slab[k.vm->page_of(addr)].store(size << SLAB_COOKIE_SHIFT | SLAB_COOKIE_MALLOC_LARGE,
-                                               std::memory_order_release);
-    k.vm->kmem_total_add(size);
-    malloc_type_zone_allocated(k, mtp, size, -1, hooks);
-  } else if ((flags & kM_WAITOK) != 0 && k.invariants()) {
-    k.panic("malloc(M_WAITOK) returned NULL");
-  }
-  return addr;
+  return in_function(
+      KernelFunction::malloc_large,
+      [&] {
+        void* addr = kmem_malloc_domainset(*k.vm, ds, size, flags);
+        const std::size_t bytes = round_page(size);
+        if (addr != nullptr) {
+          k.vm->page_slab[k.vm->page_of(addr)].store(
+              bytes << SLAB_COOKIE_SHIFT | SLAB_COOKIE_MALLOC_LARGE, std::memory_order_release);
+          k.vm->kmem_total_add(bytes);
+          malloc_type_zone_allocated(k, mtp, bytes, -1, hooks);
+        } else if ((flags & kM_WAITOK) != 0 && k.invariants()) {
+          k.panic("malloc(M_WAITOK) returned NULL");
+        }
+        return addr;
+      },
+      size, mtp, &ds, flags);
 }
 
 void* malloc_slow(Kernel::Impl& k, std::size_t size, malloc_type* mtp, int flags, bool hooks) {

@@ -15,8 +15,8 @@
 namespace dtmalloc {
 namespace {
 
-void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, const domainset& ds,
-                       int flags, const char* name) {
+void* from_domains(Kernel::Impl& k, std::size_t size, malloc_type* mtp, const domainset& ds,
+                   int flags, const char* name) {
   const std::size_t osize = size;
   void* item = nullptr;
   if (malloc_dbg(k, &item, &size, mtp, flags)) return item;
@@ -42,8 +42,22 @@ void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, cons
   return redzone_setup(k, item, osize);
 }
 
-void* malloc_domainset_aligned(Kernel::Impl& k, std::size_t size, std::size_t align,
-                               malloc_type* mtp, const domainset& ds, int flags, const char* name) {
+void* malloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp, const domainset& ds,
+                       int flags, const char* name) {
+  return in_function(
+      KernelFunction::malloc_domainset, [&] { return from_domains(k, size, mtp, ds, flags, name); },
+      size, mtp, &ds, flags);
+}
+
+void* malloc_domainset_exec(Kernel::Impl& k, std::size_t size, malloc_type* mtp,
+                            const domainset& ds, int flags, const char* name) {
+  return in_function(
+      KernelFunction::malloc_domainset_exec,
+      [&] { return from_domains(k, size, mtp, ds, flags | kM_EXEC, name); }, size, mtp, &ds, flags);
+}
+
+void* aligned_from_domains(Kernel::Impl& k, std::size_t size, std::size_t align,
+                           malloc_type* mtp, const domainset& ds, int flags, const char* name) {
   const bool power = (align & (align - 1)) == 0;  // 0 passes
   if (k.invariants() && !power)
     k.panic("malloc_domainset_aligned: wrong align %#zx size %#zx", align, size);
@@ -63,9 +77,18 @@ void* malloc_domainset_aligned(Kernel::Impl& k, std::size_t size, std::size_t al
   return block;
 }
 
-void* contigmalloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp,
-                             const domainset& ds, int flags, std::uint64_t low, std::uint64_t high,
-                             std::size_t alignment, std::uint64_t boundary, const char* name) {
+void* malloc_domainset_aligned(Kernel::Impl& k, std::size_t size, std::size_t align,
+                               malloc_type* mtp, const domainset& ds, int flags, const char* name) {
+  return in_function(
+      KernelFunction::malloc_domainset_aligned,
+      [&] { return aligned_from_domains(k, size, align, mtp, ds, flags, name); }, size, align, mtp,
+      &ds, flags);
+}
+
+// `ds` null: whichever domain.
+void* contigmalloc_from(Kernel::Impl& k, std::size_t size, malloc_type* mtp, const domainset* ds,
+                        int flags, std::uint64_t low, std::uint64_t high, std::size_t alignment,
+                        std::uint64_t boundary, const char* name) {
   check_type(k, mtp, "contigmalloc");
   const bool powers = (alignment & (alignment - 1)) == 0 && (boundary & (boundary - 1)) == 0;
   if (size == 0 || !powers) {
@@ -77,7 +100,10 @@ void* contigmalloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp
   const std::size_t osize = size;
   if (k.release.contig_redzone) size = redzone_size(k, size);
   const Note note(name, osize, mtp, flags);
-  void* addr = kmem_alloc_contig_domainset(*k.vm, ds, size, flags, low, high, alignment, boundary);
+  void* addr =
+      ds == nullptr
+          ? kmem_alloc_contig(*k.vm, size, flags, low, high, alignment, boundary)
+          : kmem_alloc_contig_domainset(*k.vm, *ds, size, flags, low, high, alignment, boundary);
   if (addr == nullptr) return nullptr;
   k.vm->page_slab[k.vm->page_of(addr)].store(size << SLAB_COOKIE_SHIFT | SLAB_COOKIE_CONTIG_MALLOC,
                                              std::memory_order_release);
@@ -90,7 +116,9 @@ void* contigmalloc_domainset(Kernel::Impl& k, std::size_t size, malloc_type* mtp
 
 using dtmalloc::enter_kernel;
 using dtmalloc::failure_planned;
+using dtmalloc::in_function;
 using dtmalloc::Kernel;
+using dtmalloc::KernelFunction;
 using dtmalloc::note_allocation;
 
 extern "C" {
@@ -106,19 +134,22 @@ void* kern_malloc_domainset_exec(std::size_t size, malloc_type* mtp, const domai
                                  int flags) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
-  return note_allocation(*k,
-                         dtmalloc::malloc_domainset(*k, size, mtp, *ds, flags | dtmalloc::kM_EXEC,
-                                                    "malloc_domainset_exec"),
-                         size, mtp);
+  return note_allocation(
+      *k, dtmalloc::malloc_domainset_exec(*k, size, mtp, *ds, flags, "malloc_domainset_exec"), size,
+      mtp);
 }
 
 void* kern_malloc_exec(std::size_t size, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
-  return note_allocation(*k,
-                         dtmalloc::malloc_domainset(*k, size, mtp, *DOMAINSET_RR(),
-                                                    flags | dtmalloc::kM_EXEC, "malloc_exec"),
-                         size, mtp);
+  void* block = in_function(
+      KernelFunction::malloc_exec,
+      [&] {
+        return dtmalloc::malloc_domainset_exec(*k, size, mtp, *DOMAINSET_RR(), flags,
+                                               "malloc_exec");
+      },
+      size, mtp, flags);
+  return note_allocation(*k, block, size, mtp);
 }
 
 void* kern_malloc_domainset_aligned(std::size_t size, std::size_t align, malloc_type* mtp,
@@ -134,22 +165,32 @@ void* kern_malloc_domainset_aligned(std::size_t size, std::size_t align, malloc_
 void* kern_malloc_aligned(std::size_t size, std::size_t align, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
-  return note_allocation(*k,
-                         dtmalloc::malloc_domainset_aligned(*k, size, align, mtp, *DOMAINSET_RR(),
-                                                            flags, "malloc_aligned"),
-                         size, mtp);
+  void* block = in_function(
+      KernelFunction::malloc_aligned,
+      [&] {
+        return dtmalloc::malloc_domainset_aligned(*k, size, align, mtp, *DOMAINSET_RR(), flags,
+                                                  "malloc_aligned");
+      },
+      size, align, mtp, flags);
+  return note_allocation(*k, block, size, mtp);
 }
 
 void* kern_mallocarray_domainset(std::size_t nmemb, std::size_t size, malloc_type* mtp,
                                  const domainset* ds, int flags) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return nullptr;
-  if (dtmalloc::would_overflow(nmemb, size))
-    k->panic("mallocarray_domainset: %zu * %zu overflowed", nmemb, size);
-  if (failure_planned(*k, mtp, flags)) return nullptr;
-  return note_allocation(
-      *k, dtmalloc::malloc_domainset(*k, nmemb * size, mtp, *ds, flags, "mallocarray_domainset"),
-      nmemb * size, mtp);
+  return in_function(
+      KernelFunction::mallocarray_domainset,
+      [&]() -> void* {
+        if (dtmalloc::would_overflow(nmemb, size))
+          k->panic("mallocarray_domainset: %zu * %zu overflowed", nmemb, size);
+        if (failure_planned(*k, mtp, flags)) return nullptr;
+        return note_allocation(*k,
+                               dtmalloc::malloc_domainset(*k, nmemb * size, mtp, *ds, flags,
+                                                          "mallocarray_domainset"),
+                               nmemb * size, mtp);
+      },
+      nmemb, size, mtp, ds, flags);
 }
 
 void* kern_contigmalloc_domainset(unsigned long size, malloc_type* mtp, const domainset* ds,
@@ -157,21 +198,27 @@ void* kern_contigmalloc_domainset(unsigned long size, malloc_type* mtp, const do
                                   unsigned long alignment, std::uint64_t boundary) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
-  return note_allocation(
-      *k,
-      dtmalloc::contigmalloc_domainset(*k, size, mtp, *ds, flags, low, high, alignment, boundary,
-                                       "contigmalloc_domainset"),
-      size, mtp);
+  void* block = in_function(
+      KernelFunction::contigmalloc_domainset,
+      [&] {
+        return dtmalloc::contigmalloc_from(*k, size, mtp, ds, flags, low, high, alignment, boundary,
+                                           "contigmalloc_domainset");
+      },
+      size, mtp, ds, flags, low, high, alignment, boundary);
+  return note_allocation(*k, block, size, mtp);
 }
 
 void* kern_contigmalloc(unsigned long size, malloc_type* mtp, int flags, std::uint64_t low,
                         std::uint64_t high, unsigned long alignment, std::uint64_t boundary) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
-  return note_allocation(
-      *k,
-      dtmalloc::contigmalloc_domainset(*k, size, mtp, *DOMAINSET_RR(), flags, low, high, alignment,
-                                       boundary, "contigmalloc"),
-      size, mtp);
+  void* block = in_function(
+      KernelFunction::contigmalloc,
+      [&] {
+        return dtmalloc::contigmalloc_from(*k, size, mtp, nullptr, flags, low, high, alignment,
+                                           boundary, "contigmalloc");
+      },
+      size, mtp, flags, low, high, alignment, boundary);
+  return note_allocation(*k, block, size, mtp);
 }
 }

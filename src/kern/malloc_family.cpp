@@ -82,90 +82,134 @@ void contigfree_by_size(Kernel::Impl& k, void* addr, std::size_t size, malloc_ty
     k.panic("not modelled: contigfree of %zu bytes of a block of %zu", size, pages);
   vm.page_slab[vm.page_of(addr)].store(0, std::memory_order_release);
   kmem_free(vm, addr, pages);
-  type_freed(k, mtp, pages);
+  in_function(
+      KernelFunction::malloc_type_freed, [&] { type_freed(k, mtp, pages); }, mtp, pages);
+}
+
+std::size_t usable_size(Kernel::Impl& k, const void* addr) {
+  if (addr == nullptr) return 0;
+  if (Memguard* memguard = k.vm->memguard.get();
+      memguard != nullptr && memguard->owns(addr))
+    return memguard->req_size(addr);
+  if (k.redzone != nullptr) return k.redzone->get_size(addr);
+  const std::uintptr_t word = k.slab_word(addr);
+  if (word == 0)
+    k.panic("malloc_usable_size: address %p(%p) is not allocated", addr,
+             reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(addr) &
+                                     ~(kPageSize - 1)));
+  if ((word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR)
+    return reinterpret_cast<uma_slab*>(word)->us_keg->zone->uz_size;
+  return round_page(word >> SLAB_COOKIE_SHIFT);
 }
 
 }  // namespace
 }  // namespace dtmalloc
 
 using dtmalloc::enter_kernel;
+using dtmalloc::in_function;
 using dtmalloc::Kernel;
+using dtmalloc::KernelFunction;
 
 extern "C" {
 
 void kern_zfree(void* addr, malloc_type* mtp) {
-  if (Kernel::Impl* k = enter_kernel()) dtmalloc::free_slow(*k, addr, mtp, true, true);
+  if (Kernel::Impl* k = enter_kernel())
+    in_function(
+        KernelFunction::zfree, [&] { dtmalloc::free_slow(*k, addr, mtp, true, true); }, addr, mtp);
 }
 
 void* kern_realloc(void* addr, std::size_t size, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return nullptr;
-  void* block = dtmalloc::realloc_slow(*k, addr, size, mtp, flags);
+  void* block = in_function(
+      KernelFunction::realloc,
+      [&] { return dtmalloc::realloc_slow(*k, addr, size, mtp, flags); }, addr, size, mtp, flags);
   if (k->ledger != nullptr && addr != nullptr && block != nullptr)
     k->ledger->impl().resized(mtp, addr, block, size);
   return block;
 }
 
 void* kern_reallocf(void* addr, std::size_t size, malloc_type* mtp, int flags) {
-  void* block = kern_realloc(addr, size, mtp, flags);
-  if (block == nullptr) kern_free(addr, mtp);
-  return block;
+  if (enter_kernel() == nullptr) return nullptr;
+  return in_function(
+      KernelFunction::reallocf,
+      [&] {
+        void* block = kern_realloc(addr, size, mtp, flags);
+        if (block == nullptr) kern_free(addr, mtp);
+        return block;
+      },
+      addr, size, mtp, flags);
 }
 
 void* kern_mallocarray(std::size_t nmemb, std::size_t size, malloc_type* mtp, int flags) {
-  if (dtmalloc::would_overflow(nmemb, size)) {
-    Kernel::Impl* k = enter_kernel();
-    if (k == nullptr) return nullptr;
-    k->panic("mallocarray: %zu * %zu overflowed", nmemb, size);
-  }
-  return kern_malloc(nmemb * size, mtp, flags);
+  Kernel::Impl* k = enter_kernel();
+  if (k == nullptr) return nullptr;
+  return in_function(
+      KernelFunction::mallocarray,
+      [&] {
+        if (dtmalloc::would_overflow(nmemb, size))
+          k->panic("mallocarray: %zu * %zu overflowed", nmemb, size);
+        return kern_malloc(nmemb * size, mtp, flags);
+      },
+      nmemb, size, mtp, flags);
 }
 
 void kern_contigfree(void* addr, unsigned long size, malloc_type* mtp) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return;
-  if (k->release.contig_cookie) return kern_free(addr, mtp);
-  dtmalloc::contigfree_by_size(*k, addr, size, mtp);
+  in_function(
+      KernelFunction::contigfree,
+      [&] {
+        if (k->release.contig_cookie) return kern_free(addr, mtp);
+        dtmalloc::contigfree_by_size(*k, addr, size, mtp);
+      },
+      addr, size, mtp);
 }
 
 std::size_t kern_malloc_size(std::size_t size) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return 0;
-  if (size > k->kmem_zmax) return k->release.size_of_large ? dtmalloc::round_page(size) : 0;
-  return k->classes[k->zindx_of(size)];
+  return in_function(
+      KernelFunction::malloc_size,
+      [&]() -> std::size_t {
+        if (size > k->kmem_zmax) return k->release.size_of_large ? dtmalloc::round_page(size) : 0;
+        return k->classes[k->zindx_of(size)];
+      },
+      size);
 }
 
 std::size_t kern_malloc_usable_size(const void* addr) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || addr == nullptr) return 0;
-  if (dtmalloc::Memguard* memguard = k->vm->memguard.get();
-      memguard != nullptr && memguard->owns(addr))
-    return memguard->req_size(addr);
-  if (k->redzone != nullptr) return k->redzone->get_size(addr);
-  const std::uintptr_t word = k->slab_word(addr);
-  if (word == 0)
-    k->panic("malloc_usable_size: address %p(%p) is not allocated", addr,
-             reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(addr) &
-                                     ~(dtmalloc::kPageSize - 1)));
-  if ((word & dtmalloc::SLAB_COOKIE_MASK) == dtmalloc::SLAB_COOKIE_SLAB_PTR)
-    return reinterpret_cast<dtmalloc::uma_slab*>(word)->us_keg->zone->uz_size;
-  return dtmalloc::round_page(word >> dtmalloc::SLAB_COOKIE_SHIFT);
+  if (k == nullptr) return 0;
+  return in_function(
+      KernelFunction::malloc_usable_size, [&] { return dtmalloc::usable_size(*k, addr); }, addr);
 }
 
 void kern_malloc_type_allocated(malloc_type* mtp, unsigned long size) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || size == 0) return;
-  dtmalloc::check_type(*k, mtp, "malloc_type_allocated");
-  dtmalloc::malloc_type_zone_allocated(*k, mtp, size, -1);
-  dtmalloc::note_manual(*k, mtp, 1, static_cast<std::int64_t>(size));
+  if (k == nullptr) return;
+  in_function(
+      KernelFunction::malloc_type_allocated,
+      [&] {
+        if (size == 0) return;
+        dtmalloc::check_type(*k, mtp, "malloc_type_allocated");
+        dtmalloc::malloc_type_zone_allocated(*k, mtp, size, -1);
+        dtmalloc::note_manual(*k, mtp, 1, static_cast<std::int64_t>(size));
+      },
+      mtp, size);
 }
 
 void kern_malloc_type_freed(malloc_type* mtp, unsigned long size) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return;
-  dtmalloc::check_type(*k, mtp, "malloc_type_freed");
-  dtmalloc::type_freed(*k, mtp, size);
-  dtmalloc::note_manual(*k, mtp, -1, -static_cast<std::int64_t>(size));
+  in_function(
+      KernelFunction::malloc_type_freed,
+      [&] {
+        dtmalloc::check_type(*k, mtp, "malloc_type_freed");
+        dtmalloc::type_freed(*k, mtp, size);
+        dtmalloc::note_manual(*k, mtp, -1, -static_cast<std::int64_t>(size));
+      },
+      mtp, size);
 }
 
 void kern_malloc_init(void* type) {
@@ -178,7 +222,9 @@ void kern_malloc_uninit(void* type) {
 
 malloc_type* kern_malloc_desc2type(const char* desc) {
   Kernel::Impl* k = enter_kernel();
-  return k == nullptr ? nullptr : k->self.type(desc);
+  if (k == nullptr) return nullptr;
+  return in_function(
+      KernelFunction::malloc_desc2type, [&] { return k->self.type(desc); }, desc);
 }
 
 void kern_malloc_type_list(void (*func)(malloc_type*, void*), void* arg) {

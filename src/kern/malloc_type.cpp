@@ -48,6 +48,13 @@ malloc_type M_TEMP[1] = {{nullptr, M_VERSION, "temp", {}}};
 namespace dtmalloc {
 namespace {
 
+// What a thread does that owns a CPU of another machine, or none, belongs to no thread of this one.
+template <typename Body>
+void at_boundary(Kernel& kernel, KernelFunction function, Body&& body, malloc_type* mtp) {
+  if (curcpu->kernel != &kernel) return body();
+  in_function(function, body, mtp);
+}
+
 malloc_type M_UMA[1] = {{nullptr, M_VERSION, "UMA", {}}};
 malloc_type M_UMAHASH[1] = {{nullptr, M_VERSION, "UMAHash", {}}};
 
@@ -129,7 +136,8 @@ malloc_type& Kernel::Impl::make_type(std::string_view symbol, std::string_view s
     record.owned = true;
     by_type[type] = &record;
   }
-  register_type(type, symbol);
+  at_boundary(
+      self, KernelFunction::malloc_init, [&] { register_type(type, symbol); }, type);
   return *type;
 }
 
@@ -268,8 +276,14 @@ malloc_type& Kernel::define_type(std::string_view symbol, std::string_view short
   return impl_->make_type(symbol, shortdesc, longdesc);
 }
 
-void Kernel::malloc_init(malloc_type* mtp) { impl_->register_type(mtp, {}); }
-void Kernel::malloc_uninit(malloc_type* mtp) { impl_->unregister_type(mtp); }
+void Kernel::malloc_init(malloc_type* mtp) {
+  at_boundary(
+      *this, KernelFunction::malloc_init, [&] { impl_->register_type(mtp, {}); }, mtp);
+}
+void Kernel::malloc_uninit(malloc_type* mtp) {
+  at_boundary(
+      *this, KernelFunction::malloc_uninit, [&] { impl_->unregister_type(mtp); }, mtp);
+}
 
 malloc_type* Kernel::type(std::string_view shortdesc) {
   const std::lock_guard lock(impl_->malloc_mtx);

@@ -288,6 +288,7 @@ SimThread& CpuSet::spawn(const SimThread& attributes, int cpu, std::function<voi
   DTM_CHECK(!group || host_thread().seat->group, "spawn() from a thread outside the baton's group");
   Seat& seat = impl.seats.emplace_back();
   seat.own = attributes;
+  seat.own.frames = nullptr;
   if (attributes.tid == SimThread{}.tid) seat.own.tid = impl.next_tid++;
   seat.thread = &seat.own;
   seat.spawned = true;

@@ -14,6 +14,7 @@
 
 #include "smp/section.hpp"
 #include "vm/memguard.hpp"
+#include "smp/functions.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -323,8 +324,7 @@ bool cache_free(uma_zone& zone, void* udata, int item_domain) {
   return true;
 }
 
-void* uma_zalloc_arg(uma_zone* zone, void* udata, int flags) {
-  zone->vm->cpus.bind_any();
+static void* zalloc_arg(uma_zone* zone, void* udata, int flags) {
   if (zone->vm->config.invariants) uma_zalloc_debug(*zone, flags);
   if (Memguard* memguard = zone->vm->memguard.get()) {
     void* item = nullptr;
@@ -349,34 +349,43 @@ void* uma_zalloc_arg(uma_zone* zone, void* udata, int flags) {
   return zone_alloc_item(*zone, udata, zone->first_touch() ? curcpu->domain : UMA_ANYDOMAIN, flags);
 }
 
-void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
-  Vm& vm = *zone->vm;
-  if (vm.config.domains == 1) return uma_zalloc_arg(zone, udata, flags);
-  vm.cpus.bind_any();
-  if (vm.config.invariants) {
-    if (!zone->first_touch()) vm.cpus.panic("uma_zalloc_domain: called with non-FIRSTTOUCH zone.");
-    uma_zalloc_debug(*zone, flags);
-  }
-  if (vm.memguard != nullptr) {
-    void* guarded = nullptr;
-    if (vm.memguard->zalloc(*zone, &guarded, udata, flags)) return guarded;
-  }
-  uma_bucket* bucket = zone_take_bucket(*zone, domain);
-  if (bucket == nullptr) return zone_alloc_item(*zone, udata, domain, flags);
-  void* item = bucket->items()[--bucket->ub_cnt];
-  // DEVIATES: an emptied bucket goes back to its zone: in the list it would pass for a full one.
-  if (bucket->ub_cnt != 0)
-    zone_put_bucket(*zone, domain, bucket, udata, true);
-  else
-    bucket_free(*zone, bucket, udata);
-  item = item_ctor(*zone, item, udata, flags);
-  if (item != nullptr) zone->uz_allocs.fetch_add(1, std::memory_order_relaxed);
-  return item;
+void* uma_zalloc_arg(uma_zone* zone, void* udata, int flags) {
+  zone->vm->cpus.bind_any();
+  return in_function(
+      KernelFunction::uma_zalloc_arg, [&] { return zalloc_arg(zone, udata, flags); }, zone, udata, flags);
 }
 
-void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
+void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
+  zone->vm->cpus.bind_any();
+  return in_function(
+      KernelFunction::uma_zalloc_domain, [&]() -> void* {
+        Vm& vm = *zone->vm;
+        if (vm.config.domains == 1) return uma_zalloc_arg(zone, udata, flags);
+        vm.cpus.bind_any();
+        if (vm.config.invariants) {
+          if (!zone->first_touch()) vm.cpus.panic("uma_zalloc_domain: called with non-FIRSTTOUCH zone.");
+          uma_zalloc_debug(*zone, flags);
+        }
+        if (vm.memguard != nullptr) {
+          void* guarded = nullptr;
+          if (vm.memguard->zalloc(*zone, &guarded, udata, flags)) return guarded;
+        }
+        uma_bucket* bucket = zone_take_bucket(*zone, domain);
+        if (bucket == nullptr) return zone_alloc_item(*zone, udata, domain, flags);
+        void* item = bucket->items()[--bucket->ub_cnt];
+        // DEVIATES: an emptied bucket goes back to its zone: in the list it would pass for a full one.
+        if (bucket->ub_cnt != 0)
+          zone_put_bucket(*zone, domain, bucket, udata, true);
+        else
+          bucket_free(*zone, bucket, udata);
+        item = item_ctor(*zone, item, udata, flags);
+        if (item != nullptr) zone->uz_allocs.fetch_add(1, std::memory_order_relaxed);
+        return item;
+      }, zone, udata, domain, flags);
+}
+
+static void zfree_arg(uma_zone* zone, void* item, void* udata) {
   Vm& vm = *zone->vm;
-  vm.cpus.bind_any();
   bool checked = vm.config.invariants;
   if (checked) uma_zfree_debug(*zone);
   if (item == nullptr) return;
@@ -412,6 +421,12 @@ void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
   } while (cache_free(*zone, udata, item_domain));
   section_exit();
   zone_free_item(*zone, item);
+}
+
+void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
+  zone->vm->cpus.bind_any();
+  in_function(
+      KernelFunction::uma_zfree_arg, [&] { return zfree_arg(zone, item, udata); }, zone, item, udata);
 }
 
 // Straight from a slab, counted by the zone.

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "sys/format.hpp"
+#include "smp/functions.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -156,31 +157,37 @@ void zone_free_limit(uma_zone& zone, int count) {
 
 // spec/malloc9.md 5.12, as the rest of this file.
 void uma_zone_set_maxcache(uma_zone* zone, int nitems) {
-  Vm& vm = *zone->vm;
-  const bool crosses = zone->first_touch() && vm.config.domains > 1;
-  const int buckets =
-      (crosses ? 3 : 2) * std::max(1, vm.config.cpus) + (crosses ? vm.config.domains : 0);
-  int size = std::clamp(nitems / buckets / 2, 0, BUCKET_MAX);
-  if (size == 0 && nitems >= buckets) size = 1;
-  zone->uz_bucket_size_max = static_cast<std::uint16_t>(size);
-  zone->uz_bucket_size.store(zone->uz_bucket_size_max);
-  zone->uz_bucket_size_min = std::min(zone->uz_bucket_size_min, zone->uz_bucket_size_max);
-  zone->uz_bucket_max = static_cast<std::uint64_t>(std::max(0, nitems - buckets * size));
+  in_function(
+      KernelFunction::uma_zone_set_maxcache, [&] {
+        Vm& vm = *zone->vm;
+        const bool crosses = zone->first_touch() && vm.config.domains > 1;
+        const int buckets =
+            (crosses ? 3 : 2) * std::max(1, vm.config.cpus) + (crosses ? vm.config.domains : 0);
+        int size = std::clamp(nitems / buckets / 2, 0, BUCKET_MAX);
+        if (size == 0 && nitems >= buckets) size = 1;
+        zone->uz_bucket_size_max = static_cast<std::uint16_t>(size);
+        zone->uz_bucket_size.store(zone->uz_bucket_size_max);
+        zone->uz_bucket_size_min = std::min(zone->uz_bucket_size_min, zone->uz_bucket_size_max);
+        zone->uz_bucket_max = static_cast<std::uint64_t>(std::max(0, nitems - buckets * size));
+      }, zone, nitems);
 }
 
 int uma_zone_set_max(uma_zone* zone, int nitems) {
-  uma_zone_set_maxcache(zone, nitems);
-  ZoneLimit& limit = zone->limit;
-  std::deque<ZoneLimit::Ticket*> woken;
-  {
-    const std::lock_guard lock(limit.mutex);
-    limit.uz_max_items.store(static_cast<std::uint64_t>(nitems));
-    zone->uz_flags |= UMA_ZFLAG_LIMIT;
-    woken.swap(limit.queue);
-    for (ZoneLimit::Ticket* ticket : woken) ticket->woken.store(true);
-  }
-  for (ZoneLimit::Ticket* ticket : woken) zone->vm->cpus.wakeup(ticket);
-  return nitems;
+  return in_function(
+      KernelFunction::uma_zone_set_max, [&]() -> int {
+        uma_zone_set_maxcache(zone, nitems);
+        ZoneLimit& limit = zone->limit;
+        std::deque<ZoneLimit::Ticket*> woken;
+        {
+          const std::lock_guard lock(limit.mutex);
+          limit.uz_max_items.store(static_cast<std::uint64_t>(nitems));
+          zone->uz_flags |= UMA_ZFLAG_LIMIT;
+          woken.swap(limit.queue);
+          for (ZoneLimit::Ticket* ticket : woken) ticket->woken.store(true);
+        }
+        for (ZoneLimit::Ticket* ticket : woken) zone->vm->cpus.wakeup(ticket);
+        return nitems;
+      }, zone, nitems);
 }
 
 int uma_zone_get_max(uma_zone* zone) { return static_cast<int>(zone->limit.uz_max_items.load()); }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sys/format.hpp"
+#include "smp/functions.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -200,60 +201,75 @@ bool uma_timeout_pass(Vm& vm) {
 }
 
 void uma_zone_reclaim_domain(uma_zone* zone, int req, int domain) {
-  switch (req) {
-    case UMA_RECLAIM_TRIM:
-      zone_reclaim(*zone, domain, Reclaim::trim);
-      break;
-    case UMA_RECLAIM_DRAIN_CPU:
-      drain_cpus(*zone->vm, {zone});
-      [[fallthrough]];
-    case UMA_RECLAIM_DRAIN:
-      zone_reclaim(*zone, domain, Reclaim::drain);
-      break;
-    default:
-      unhandled(*zone->vm, req);
-  }
+  in_function(
+      KernelFunction::uma_zone_reclaim_domain, [&] {
+        switch (req) {
+          case UMA_RECLAIM_TRIM:
+            zone_reclaim(*zone, domain, Reclaim::trim);
+            break;
+          case UMA_RECLAIM_DRAIN_CPU:
+            drain_cpus(*zone->vm, {zone});
+            [[fallthrough]];
+          case UMA_RECLAIM_DRAIN:
+            zone_reclaim(*zone, domain, Reclaim::drain);
+            break;
+          default:
+            unhandled(*zone->vm, req);
+        }
+      }, zone, req, domain);
 }
 
 void uma_zone_reclaim(uma_zone* zone, int req) {
   zone->vm->cpus.bind_any();
-  uma_zone_reclaim_domain(zone, req, UMA_ANYDOMAIN);
+  in_function(
+      KernelFunction::uma_zone_reclaim, [&] {
+        zone->vm->cpus.bind_any();
+        uma_zone_reclaim_domain(zone, req, UMA_ANYDOMAIN);
+      }, zone, req);
 }
 
 void uma_reclaim_domain(Vm& vm, int req, int domain) {
   vm.cpus.bind_any();
-  bucket_enable(vm);
-  const ZonesInUse in_use(vm);
-  const auto each = [&](Reclaim how) {
-    for (auto it = in_use.zones.rbegin(); it != in_use.zones.rend(); ++it) {
-      uma_zone& zone = **it;
-      if (how == Reclaim::trim ? !zone.timed() : (zone.uz_flags & UMA_ZONE_UNMANAGED) != 0)
-        continue;
-      zone_reclaim(zone, domain, how);
-    }
-  };
-  switch (req) {
-    case UMA_RECLAIM_TRIM:
-      each(Reclaim::trim);
-      break;
-    case UMA_RECLAIM_DRAIN:
-      each(Reclaim::drain);
-      break;
-    case UMA_RECLAIM_DRAIN_CPU:
-      each(Reclaim::drain);
-      drain_cpus(vm, in_use.zones);
-      each(Reclaim::drain);
-      break;
-    default:
-      unhandled(vm, req);
-  }
-  // The others gave headers and buckets back after these had their turn.
-  for (uma_zone* zone : vm.slab_zones)
-    if (zone != nullptr) zone_reclaim(*zone, domain, Reclaim::drain);
-  for (uma_zone* zone : vm.bucket_zones)
-    if (zone != nullptr) zone_reclaim(*zone, domain, Reclaim::drain);
+  in_function(
+      KernelFunction::uma_reclaim_domain, [&] {
+        vm.cpus.bind_any();
+        bucket_enable(vm);
+        const ZonesInUse in_use(vm);
+        const auto each = [&](Reclaim how) {
+          for (auto it = in_use.zones.rbegin(); it != in_use.zones.rend(); ++it) {
+            uma_zone& zone = **it;
+            if (how == Reclaim::trim ? !zone.timed() : (zone.uz_flags & UMA_ZONE_UNMANAGED) != 0)
+              continue;
+            zone_reclaim(zone, domain, how);
+          }
+        };
+        switch (req) {
+          case UMA_RECLAIM_TRIM:
+            each(Reclaim::trim);
+            break;
+          case UMA_RECLAIM_DRAIN:
+            each(Reclaim::drain);
+            break;
+          case UMA_RECLAIM_DRAIN_CPU:
+            each(Reclaim::drain);
+            drain_cpus(vm, in_use.zones);
+            each(Reclaim::drain);
+            break;
+          default:
+            unhandled(vm, req);
+        }
+        // The others gave headers and buckets back after these had their turn.
+        for (uma_zone* zone : vm.slab_zones)
+          if (zone != nullptr) zone_reclaim(*zone, domain, Reclaim::drain);
+        for (uma_zone* zone : vm.bucket_zones)
+          if (zone != nullptr) zone_reclaim(*zone, domain, Reclaim::drain);
+      }, req, domain);
 }
 
-void uma_reclaim(Vm& vm, int req) { uma_reclaim_domain(vm, req, UMA_ANYDOMAIN); }
+void uma_reclaim(Vm& vm, int req) {
+  vm.cpus.bind_any();
+  in_function(
+      KernelFunction::uma_reclaim, [&] { uma_reclaim_domain(vm, req, UMA_ANYDOMAIN); }, req);
+}
 
 }  // namespace dtmalloc

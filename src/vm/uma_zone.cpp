@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "sys/format.hpp"
+#include "smp/functions.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -168,30 +169,32 @@ static void check_layout(Vm& vm, const char* name, std::size_t size, int align,
 
 uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor, uma_dtor dtor,
                       uma_init uminit, uma_fini fini, int align, std::uint32_t flags) {
-  check_zone_flags(vm, flags);
-  check_layout(vm, name, size, align, flags);
-  uma_zone* zone = zone_create(vm, name, size, align, flags, 0);
-  zone->uz_ctor = ctor;
-  zone->uz_dtor = dtor;
-  if (ctor != nullptr || dtor != nullptr) zone->uz_flags |= UMA_ZFLAG_CTORDTOR;
-  zone->uz_keg->uk_init = uminit;
-  zone->uz_keg->uk_fini = fini;
-  if ((flags & UMA_ZONE_ZINIT) != 0 && uminit == nullptr)
-    zone->uz_keg->uk_init = [](void* mem, int bytes, int) {
-      std::memset(mem, 0, static_cast<std::size_t>(bytes));
-      return 0;
-    };
-  // Memory that nobody may rely on while it is free can be filled with junk.
-  constexpr std::uint32_t kKept = UMA_ZONE_ZINIT | UMA_ZONE_NOTOUCH | UMA_ZONE_NOFREE;
-  if (vm.config.invariants && (flags & kKept) == 0 && uminit == nullptr && fini == nullptr)
-    trash_attach(*zone);
-  return zone;
+  return in_function(
+      KernelFunction::uma_zcreate, [&]() -> uma_zone* {
+        check_zone_flags(vm, flags);
+        check_layout(vm, name, size, align, flags);
+        uma_zone* zone = zone_create(vm, name, size, align, flags, 0);
+        zone->uz_ctor = ctor;
+        zone->uz_dtor = dtor;
+        if (ctor != nullptr || dtor != nullptr) zone->uz_flags |= UMA_ZFLAG_CTORDTOR;
+        zone->uz_keg->uk_init = uminit;
+        zone->uz_keg->uk_fini = fini;
+        if ((flags & UMA_ZONE_ZINIT) != 0 && uminit == nullptr)
+          zone->uz_keg->uk_init = [](void* mem, int bytes, int) {
+            std::memset(mem, 0, static_cast<std::size_t>(bytes));
+            return 0;
+          };
+        // Memory that nobody may rely on while it is free can be filled with junk.
+        constexpr std::uint32_t kKept = UMA_ZONE_ZINIT | UMA_ZONE_NOTOUCH | UMA_ZONE_NOFREE;
+        if (vm.config.invariants && (flags & kKept) == 0 && uminit == nullptr && fini == nullptr)
+          trash_attach(*zone);
+        return zone;
+      }, name, size, ctor, dtor, uminit, fini, align, flags);
 }
 
 // The caches are emptied into the slabs and the slabs given back.
-void uma_zdestroy(uma_zone* zone) {
+static void zdestroy(uma_zone* zone) {
   Vm& vm = *zone->vm;
-  vm.cpus.bind_any();
   if (zdestroy_after_action(*zone)) return;
   // Who was woken and has not run yet counts as well.
   if (zone->uz_users.load() != 0)
@@ -241,6 +244,12 @@ void uma_zdestroy(uma_zone* zone) {
   const std::lock_guard lock(vm.zones_mutex);
   std::erase_if(vm.zones, [&](const auto& known) { return known.get() == zone; });
   if (primary) std::erase_if(vm.kegs, [&](const auto& known) { return known.get() == keg; });
+}
+
+void uma_zdestroy(uma_zone* zone) {
+  zone->vm->cpus.bind_any();
+  in_function(
+      KernelFunction::uma_zdestroy, [&] { zdestroy(zone); }, zone);
 }
 
 }  // namespace dtmalloc

@@ -4,6 +4,7 @@
 // Example:
 //   Framework framework(kernel.cpus(), kernel.addresses());
 //   framework.load_standard_providers();                 // dtrace
+//   load_fbt(framework, kernel);                         // fbt
 //   load_dtmalloc(framework, kernel);                    // dtmalloc
 //   framework.open();                                    // a consumer's open: probes are provided
 //   EnablingId e = *framework.enable({"dtmalloc", "", "temp", "malloc"}, &on_malloc, &context);
@@ -180,6 +181,10 @@ void dtmalloc_type_later(Framework& framework, std::string_view symbol, std::str
 // enabled. Then the provider stays registered although its code is gone: the next allocation of a
 // traced type, and whoever asks it for probes, is a page fault (KernelPanic). EINVAL: not loaded.
 int unload_dtmalloc(Framework& framework);
+
+// Loads the provider fbt for a kernel: the boundaries of the functions that the machine models. Before
+// dtmalloc, so that the probes of fbt come after its. 0, or the errno of its registration.
+int load_fbt(Framework& framework, Kernel& kernel);
 
 // What a module's event handler is asked. That of dtmalloc never refuses: 0, or EOPNOTSUPP for what
 // it does not know.

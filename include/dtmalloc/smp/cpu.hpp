@@ -38,6 +38,8 @@ namespace dtmalloc {
 inline constexpr int MAXCPU = 1024;
 
 class CpuSet;
+struct Frame;
+struct FunctionProbes;
 
 // Why a call must leave the fast path. One or-ed word per CPU.
 enum GuardBit : std::uint32_t {
@@ -62,6 +64,7 @@ struct SimThread {
   int no_sleeping = 0;                  // in a no-sleep region
   std::uint32_t domain_iter = 0;        // td_domain.dr_iter: its round-robin over NUMA domains
   std::uint32_t line = 0;               // of the statement that it runs, for who has no call sites
+  const Frame* frames = nullptr;        // functions that the machine is in, the innermost first
 };
 
 // One CPU. The layers above extend it (kern's per-CPU caches derive from it); the hot path reads
@@ -85,6 +88,7 @@ struct alignas(128) Cpu {
   void* dtrace = nullptr;           // the framework's per-CPU state
   void* kernel = nullptr;           // the Kernel
   std::byte* stats_base = nullptr;  // + mti_stats = this CPU's malloc_type_stats; the Cpu itself
+  const FunctionProbes* function_probes = nullptr;  // looked at when kGuardTwin is set
 };
 
 // Code that may end up in a shared library needs the model that the loader can serve.

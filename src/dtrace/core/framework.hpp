@@ -137,7 +137,7 @@ struct Framework::Impl {
   // Existing probes after `after` that match, ascending.
   std::vector<ProbeId> match_existing(const ProbeDescription& description, ProbeId after = 0);
   std::vector<ProbeId> match(const ProbeDescription& description);
-  void provide_all();
+  void provide(const ProbeDescription* description);  // asks every provider
   // What the provider says of them.
   static std::vector<ArgDescription> arguments(const Probe& probe);
   void know_arguments(Probe& probe);

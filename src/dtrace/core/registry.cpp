@@ -161,17 +161,18 @@ std::vector<ProbeId> Framework::Impl::match(const ProbeDescription& description)
   std::vector<ProbeId> ids = match_existing(description);
   if (!ids.empty() || description.id != kNoProbe || has_glob(description)) return ids;
   const std::size_t before = probes.size();
-  for (std::size_t i = 0; i < providers.size(); ++i) {
-    if (!providers[i]->invalid) providers[i]->ops->provide(&description);
-  }
+  provide(&description);
   if (probes.size() == before) return ids;
   match_retained();
   return match_existing(description);
 }
 
-void Framework::Impl::provide_all() {
-  for (std::size_t i = 0; i < providers.size(); ++i) {
-    if (!providers[i]->invalid) providers[i]->ops->provide(nullptr);
+// The provider dtrace first, then the others, the one registered last before the rest.
+void Framework::Impl::provide(const ProbeDescription* description) {
+  if (providers.empty()) return;
+  if (!providers[0]->invalid) providers[0]->ops->provide(description);
+  for (std::size_t i = providers.size(); i-- > 1;) {
+    if (!providers[i]->invalid) providers[i]->ops->provide(description);
   }
 }
 
@@ -389,7 +390,7 @@ std::map<std::string, FunctionHint> Framework::hints() const {
 void Framework::open() {
   const std::lock_guard lock(impl_->mutex);
   ++impl_->opens;
-  impl_->provide_all();
+  impl_->provide(nullptr);
   impl_->match_retained();
 }
 
