@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "kern/kernel_impl.hpp"
+#include "kern/objects.hpp"
 #include "kern/redzone.hpp"
 #include "vm/memguard.hpp"
 
@@ -276,6 +277,7 @@ Kernel::Impl::Impl(Kernel& self_kernel, const KernelConfig& kernel_config)
                  .seed = config.seed});
   add_sysctls();
   malloc_sysctl_init(*this);
+  objects = std::make_unique<KernelObjects>(*this);
   cpus->boot(config.cpus, !config.fixed_cpus);
 }
 

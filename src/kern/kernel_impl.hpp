@@ -63,6 +63,7 @@ struct MakeFailures {
 };
 
 class Redzone;
+class KernelObjects;
 
 // Address space of the host's.
 struct Unmap {
@@ -107,6 +108,7 @@ struct Kernel::Impl {
   unsigned numzones = 1, zone_offset = 0;  // debug.malloc.*
   MakeFailures make_failures;
   std::unique_ptr<Redzone> redzone;  // DEBUG_REDZONE
+  std::unique_ptr<KernelObjects> objects;
   // Some option looks at every call: kGuardDebug stands on each CPU. With subzones, which class and
   // which zone a request goes to is the type's, so a CPU's slots cannot serve it.
   bool debugs() const {

@@ -4,7 +4,6 @@
 // Locking:      see call_sites.hpp; a Site is published once and never changes.
 #include "sys/call_sites.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <functional>
@@ -52,30 +51,21 @@ const CallSites::Site* CallSites::known(std::string_view site) const {
 }
 
 std::uint64_t CallSites::place(const std::string& site) {
-  const Parts parts = parts_of(site);
-  const std::pair<std::string, std::string> name(parts.module, parts.function);
-  if (const auto found = functions_.find(name); found != functions_.end()) {
-    const Code& newest = code_.at(found->second);
-    if (parts.offset >= newest.offset && parts.offset - newest.offset < newest.size)
-      return newest.start + (parts.offset - newest.offset);
-    for (const auto& [start, code] : code_)
-      if (code.module == parts.module && code.function == parts.function &&
-          parts.offset >= code.offset && parts.offset - code.offset < code.size)
-        return start + (parts.offset - code.offset);
-  }
-  // A place beyond what is known of the function begins a piece of its own.
-  const bool first = !functions_.contains(name);
-  Code code{parts.module, parts.function, 0, 0, first ? 0 : parts.offset / kStep * kStep};
-  code.size = (parts.offset - code.offset + kStep) / kStep * kStep;
+  Parts parts = parts_of(site);
+  const std::uint64_t offset = parts.offset;
+  std::pair<std::string, std::string> name(std::move(parts.module), std::move(parts.function));
+  if (const auto found = functions_.find(name); found != functions_.end())
+    if (offset < code_.at(found->second).size) return found->second + offset;
+  Code code{name.first, name.second, 0, (offset + kStep) / kStep * kStep};
   constexpr std::uint64_t kTextEnd = 0xffffffff80d00000;
-  const bool in_kernel = parts.module == "kernel" && kTextEnd - next_text_ >= code.size;
+  const bool in_kernel = code.module == "kernel" && kTextEnd - next_text_ >= code.size;
   std::uint64_t& next = in_kernel ? next_text_ : next_module_;
   code.start = next;
   next += code.size;
-  functions_.insert_or_assign(name, code.start);
-  const std::uint64_t pc = code.start + (parts.offset - code.offset);
-  code_.emplace(code.start, std::move(code));
-  return pc;
+  functions_.insert_or_assign(std::move(name), code.start);
+  const std::uint64_t start = code.start;
+  code_.emplace(start, std::move(code));
+  return start + offset;
 }
 
 std::uint64_t CallSites::pc(const std::string& site) {
@@ -107,15 +97,16 @@ std::optional<CallSites::Code> CallSites::find(std::string_view module,
                                                std::string_view function) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [start, code] : code_)
-    if (code.offset == 0 && code.function == function && (module.empty() || code.module == module))
+    if (code.function == function && (module.empty() || code.module == module))
       return code;
   return std::nullopt;
 }
 
-bool CallSites::has_module(std::string_view module) const {
+std::optional<CallSites::Code> CallSites::first(std::string_view module) const {
   const std::lock_guard lock(mutex_);
-  return std::any_of(functions_.begin(), functions_.end(),
-                     [&](const auto& known) { return known.first.first == module; });
+  for (const auto& [start, code] : code_)
+    if (code.module == module) return code;
+  return std::nullopt;
 }
 
 std::string CallSites::print(const std::vector<std::uint64_t>& pcs) const {
@@ -127,7 +118,7 @@ std::string CallSites::print(const std::vector<std::uint64_t>& pcs) const {
     if (const std::optional<Code> code = at(pcs[i])) {
       if (code->module != "kernel") out += code->module + "`";
       out += code->function;
-      if (const std::uint64_t offset = pcs[i] - code->start + code->offset; offset != 0) {
+      if (const std::uint64_t offset = pcs[i] - code->start; offset != 0) {
         std::snprintf(head, sizeof head, "+%#lx", static_cast<unsigned long>(offset));
         out += head;
       }

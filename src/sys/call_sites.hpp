@@ -40,22 +40,21 @@ class CallSites {
   // One line a frame; a number that is no place of this table has no name.
   std::string print(const std::vector<std::uint64_t>& pcs) const;
 
-  // A piece of a function's code: what was made up for it at a time.
+  // A function's code. One that proves larger than was made up for it is moved: both count.
   struct Code {
     std::string module, function;
     std::uint64_t start = 0, size = 0;
-    std::uint64_t offset = 0;  // of `start` in the function
   };
   std::optional<Code> at(std::uint64_t pc) const;
   // The beginning of a function; module empty: of any.
   std::optional<Code> find(std::string_view module, std::string_view function) const;
-  // Whether some function is of this module.
-  bool has_module(std::string_view module) const;
+  // The function of a module that lies first; none: there is no such module.
+  std::optional<Code> first(std::string_view module) const;
 
  private:
   static constexpr std::uint64_t kText = 0xffffffff80400000;     // the kernel's
   static constexpr std::uint64_t kModules = 0xffffffffa0000000;  // beyond AddressMap::kZones
-  static constexpr std::uint64_t kStep = 512;
+  static constexpr std::uint64_t kStep = 0x2000;  // what a function gets, or a multiple
   struct Site {
     std::string name;
     std::uint64_t pc;

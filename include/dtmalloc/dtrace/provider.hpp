@@ -53,8 +53,8 @@ struct TypeMember {
   std::uint32_t offset = 0;  // bytes
 };
 struct TypeDescription {
-  std::string tag;  // "malloc_type"
-  std::uint64_t size = 0;
+  std::string tag;         // "malloc_type"
+  std::uint64_t size = 0;  // 0: only declared
   std::vector<TypeMember> members;
 };
 
@@ -133,6 +133,9 @@ class Framework {
   // Makes a structure known to the consumers that open after this; a tag given again is ignored.
   void add_type(TypeDescription type);
   std::vector<TypeDescription> types() const;  // in the order of add_type()
+  // typedef `type` `name`; ditto.
+  void add_typedef(std::string name, std::string type);
+  std::vector<std::pair<std::string, std::string>> typedefs() const;
 
   // --- probes
   struct ProbeInfo {

@@ -73,12 +73,25 @@ int compare(const SortValue& a, const SortValue& b) {
   return a.zero < b.zero ? -1 : a.zero > b.zero ? 1 : 0;
 }
 
+// Frame by frame.
+int compare_stacks(const std::string& a, const std::string& b) {
+  for (std::size_t at = 0; at + 8 <= std::min(a.size(), b.size()); at += 8) {
+    std::uint64_t left = 0;
+    std::uint64_t right = 0;
+    std::memcpy(&left, a.data() + at, 8);
+    std::memcpy(&right, b.data() + at, 8);
+    if (const int order = compare(left, right); order != 0) return order;
+  }
+  return 0;
+}
+
 // Key elements from `first` on, the ones before it last.
 int compare_keys(const std::vector<KeyPart>& a, const std::vector<KeyPart>& b, std::size_t first) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     const std::size_t at = (first + i) % a.size();
-    const int order =
-        a[at].desc.by_ref ? a[at].bytes.compare(b[at].bytes) : compare(a[at].number, b[at].number);
+    const int order = !a[at].desc.by_ref                      ? compare(a[at].number, b[at].number)
+                      : a[at].desc.form != ValueForm::plain ? compare_stacks(a[at].bytes, b[at].bytes)
+                                                            : a[at].bytes.compare(b[at].bytes);
     if (order != 0) return order;
   }
   return 0;
@@ -110,8 +123,10 @@ std::vector<KeyPart> split_key(const AggregationDesc& desc, const std::string& k
   return parts;
 }
 
-void AggStore::define(const std::vector<AggregationDesc>& descs, std::uint32_t strsize) {
+void AggStore::define(const std::vector<AggregationDesc>& descs, std::uint32_t strsize,
+                      const SymbolText& symbols) {
   strsize_ = strsize;
+  symbols_ = symbols;
   for (const AggregationDesc& desc : descs) {
     AggTable& table = tables_[desc.id];
     table.desc = desc;
@@ -125,10 +140,28 @@ AggTable* AggStore::table(std::uint32_t id) {
   return found == tables_.end() ? nullptr : &found->second;
 }
 
+// sym() and mod() in a key: all addresses of a symbol, or of a module, are one.
+void AggStore::unify(const AggregationDesc& desc, std::string& key) const {
+  const auto named = [](const ValueDesc& value) {
+    return value.form == ValueForm::sym || value.form == ValueForm::mod;
+  };
+  if (std::none_of(desc.keys.begin(), desc.keys.end(), named)) return;
+  std::size_t at = 0;
+  for (const KeyPart& part : split_key(desc, key, strsize_)) {
+    if (named(part.desc)) {
+      const std::uint64_t address = symbols_.canonical(part.desc.form, part.number);
+      std::memcpy(key.data() + at, &address, sizeof address);
+    }
+    const bool ends = part.desc.is_string && at + part.bytes.size() < key.size();
+    at += part.bytes.size() + (ends ? 1 : 0);
+  }
+}
+
 void AggStore::merge(const AggBuffer::Element& element) {
   AggTable* into = table(element.aggregation);
   if (into == nullptr) return;
   std::string key(reinterpret_cast<const char*>(element.key.data()), element.key.size());
+  unify(into->desc, key);
   const auto [at, added] = into->elements.try_emplace(std::move(key));
   AggElement& merged = at->second;
   const bool replaces = merged.cleared && (into->spec.function == AggFunction::min ||

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dtrace/consume/options.hpp"
+#include "dtrace/consume/symbol_text.hpp"
 #include "dtrace/core/aggregate.hpp"
 
 namespace dtmalloc::dtrace {
@@ -43,7 +44,9 @@ std::vector<KeyPart> split_key(const AggregationDesc& desc, const std::string& k
 class AggStore {
  public:
   // `strsize`: how long a string in a key may be.
-  void define(const std::vector<AggregationDesc>& descs, std::uint32_t strsize = 256);
+  // `symbols`: whose addresses in a key are one symbol's or module's are one element.
+  void define(const std::vector<AggregationDesc>& descs, std::uint32_t strsize = 256,
+              const SymbolText& symbols = {});
   void merge(const AggBuffer::Element& element);
   AggTable* table(std::uint32_t id);
   std::map<std::uint32_t, AggTable>& tables() { return tables_; }
@@ -53,7 +56,9 @@ class AggStore {
 
  private:
   std::map<std::uint32_t, AggTable> tables_;
+  void unify(const AggregationDesc& desc, std::string& key) const;
   std::uint32_t strsize_ = 256;
+  SymbolText symbols_;
 };
 
 // a / b, b not 0, wrapping like the other operations on 64 bits: INT64_MIN / -1 is INT64_MIN.

@@ -3,13 +3,18 @@
 #include <set>
 
 #include "dtrace/consume/session_impl.hpp"
+#include "dtrace/core/symbols.hpp"
 
 namespace dtmalloc::dtrace {
 
 FrameworkCatalog::FrameworkCatalog(Framework& framework) : framework_(framework) {
   const std::vector<TypeDescription> descriptions = framework.types();
   for (const TypeDescription& description : descriptions) types_.forward_struct(description.tag);
+  for (const auto& [name, type] : framework.typedefs()) {
+    if (types_.find(name) == kNoType) types_.add_typedef(name, types_.find(type));
+  }
   for (const TypeDescription& description : descriptions) {
+    if (description.size == 0) continue;
     std::vector<Member> members;
     for (const TypeMember& member : description.members) {
       members.push_back({member.name, member_type(member.type), member.offset});
@@ -44,6 +49,25 @@ CatalogProbe FrameworkCatalog::probe(ProbeId id) {
     probe.arguments.push_back(argument.native);
   }
   return probe;
+}
+
+std::optional<CatalogSymbol> FrameworkCatalog::symbol(std::string_view module,
+                                                      std::string_view name) {
+  const KernelSymbols* symbols = framework_.impl().symbols.get();
+  if (symbols == nullptr) return {};
+  const std::optional<KernelSymbol> found = symbols->find(module, name);
+  if (!found) return {};
+  return CatalogSymbol{found->module, found->name, found->type, found->address};
+}
+
+bool FrameworkCatalog::has_module(std::string_view module) {
+  const KernelSymbols* symbols = framework_.impl().symbols.get();
+  return symbols != nullptr && symbols->has_module(module);
+}
+
+std::vector<std::string> FrameworkCatalog::symbol_names() {
+  const KernelSymbols* symbols = framework_.impl().symbols.get();
+  return symbols != nullptr ? symbols->names() : std::vector<std::string>();
 }
 
 std::vector<std::string> FrameworkCatalog::function_names() {

@@ -166,9 +166,9 @@ void print_aggregation_value(std::string& out, const AggTable& table,
 }
 
 void print_rows(std::string& out, const std::vector<const AggTable*>& tables,
-                const std::vector<AggRow>& rows) {
+                const std::vector<AggRow>& rows, const SymbolText& symbols) {
   for (const AggRow& row : rows) {
-    for (const KeyPart& part : row.parts) print_key(out, part);
+    for (const KeyPart& part : row.parts) print_key(out, part, symbols);
     for (std::size_t i = 0; i < tables.size(); ++i) {
       print_aggregation_value(out, *tables[i], *row.data[i]);
     }

@@ -123,7 +123,11 @@ void print_dump(std::string& out, std::span<const std::byte> bytes) {
   }
 }
 
-void print_key(std::string& out, const KeyPart& part) {
+void print_key(std::string& out, const KeyPart& part, const SymbolText& symbols) {
+  if (part.desc.form != ValueForm::plain) {
+    symbols.print(out, part.desc.form, std::as_bytes(std::span(part.bytes)));
+    return;
+  }
   if (part.desc.by_ref && part.desc.is_string) {
     append(out, "  %-50s", part.bytes.c_str());
     return;

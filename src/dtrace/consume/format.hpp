@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dtrace/consume/aggregation.hpp"
+#include "dtrace/consume/symbol_text.hpp"
 #include "dtrace/dif/program.hpp"
 
 namespace dtmalloc::dtrace {
@@ -31,7 +32,7 @@ std::int64_t signed_value(std::span<const std::byte> bytes);
 // --- trace() and keys
 void print_traced(std::string& out, std::span<const std::byte> bytes, bool quiet, bool rawbytes);
 void print_dump(std::string& out, std::span<const std::byte> bytes);
-void print_key(std::string& out, const KeyPart& part);
+void print_key(std::string& out, const KeyPart& part, const SymbolText& symbols = {});
 
 // --- aggregations
 // One value in the default layout, a distribution with its lines.
@@ -42,11 +43,12 @@ void print_distribution(std::string& out, const AggTable& table,
 bool is_distribution(AggFunction function);
 // The default layout of one or several aggregations, in order; no newline first.
 void print_rows(std::string& out, const std::vector<const AggTable*>& tables,
-                const std::vector<AggRow>& rows);
+                const std::vector<AggRow>& rows, const SymbolText& symbols = {});
 
 // --- printf
 struct TimeFormat {
-  bool local = false;  // %Y and %T in the host's time zone; otherwise UTC
+  bool local = false;   // %Y and %T in the host's time zone; otherwise UTC
+  SymbolText symbols{};  // %a, %A and %k
 };
 void print_format(std::string& out, const Format& format, const std::vector<Datum>& values,
                   const TimeFormat& time);

@@ -90,15 +90,15 @@ constexpr OptionInfo kOptions[] = {
     {"destructive", kRuntime, Kind::flag},
     {"dynvarsize", kRuntime, Kind::refused},
     {"grabanon", kRuntime, Kind::refused},
-    {"jstackframes", kRuntime, Kind::refused},
-    {"jstackstrsize", kRuntime, Kind::refused},
+    {"jstackframes", kRuntime, Kind::flag},
+    {"jstackstrsize", kRuntime, Kind::size},
     {"nspec", kRuntime, Kind::refused},
     {"specsize", kRuntime, Kind::refused},
-    {"stackframes", kRuntime, Kind::refused},
+    {"stackframes", kRuntime, Kind::flag},
     {"statusrate", kRuntime, Kind::rate},
     {"strsize", kRuntime, Kind::size},
     {"temporal", kRuntime, Kind::flag},
-    {"ustackframes", kRuntime, Kind::refused},
+    {"ustackframes", kRuntime, Kind::flag},
 
     {"agghist", kDynamic, Kind::refused},
     {"aggpack", kDynamic, Kind::refused},
@@ -111,7 +111,7 @@ constexpr OptionInfo kOptions[] = {
     {"flowindent", kDynamic, Kind::flag},
     {"quiet", kDynamic, Kind::flag},
     {"rawbytes", kDynamic, Kind::flag},
-    {"stackindent", kDynamic, Kind::refused},
+    {"stackindent", kDynamic, Kind::flag},
     {"switchrate", kDynamic, Kind::rate},
 };
 

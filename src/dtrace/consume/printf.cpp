@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // printf() and printa() with a format: every conversion of spec/dtrace.md 14.
 // Counterpart:  dt_printf.c
-// Differs:      %a and %A print the address, as there are no symbols to name it by, and %P the
-//               number of the port. Widths and precisions end at kWidest.
+// Differs:      %P prints the number of the port. Widths and precisions end at kWidest.
 #include <locale.h>
 #include <time.h>
 
@@ -163,10 +162,16 @@ void print_conversion(std::string& out, const Conversion& conversion, const Colu
       append_number(out, c("ll", 'x'), unsigned_value(bytes));
       break;
     case 'a':
-    case 'A': {
-      std::string address;
-      append(address, "0x%llx", static_cast<unsigned long long>(unsigned_value(bytes)));
-      append_string(out, c("", 's'), address);
+      append_string(out, c("", 's'), time.symbols.address(unsigned_value(bytes)));
+      break;
+    case 'A':
+      append_string(out, c("", 's'), time.symbols.symbol(ValueForm::uaddr, bytes));
+      break;
+    case 'k': {
+      // '-' makes the width the indentation too.
+      const bool left = conversion.left || columns.width < 0;
+      const auto width = static_cast<int>(std::min(std::abs(columns.width), kWidest));
+      time.symbols.stack(out, datum.desc.form, bytes, left ? width : 0, left ? -width : width);
       break;
     }
     case 'c':

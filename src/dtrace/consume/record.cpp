@@ -107,7 +107,7 @@ void Session::Impl::print_aggregations(std::string& text, const Action& action) 
   const std::vector<AggRow> rows = sorted_rows(tables, options, strsize());
   if (action.format == nullptr) {
     text += '\n';
-    print_rows(text, tables, rows);
+    print_rows(text, tables, rows, symbol_text());
   } else {
     for (const AggRow& row : rows) {
       print_format_row(text, *action.format, tables, row, time_format());
@@ -127,6 +127,10 @@ void Session::Impl::do_action(std::string& text, const Record& record,
     case ActionKind::aggregate:
       break;
     case ActionKind::trace:
+      if (const ValueForm form = recorded.fields.at(0).desc.form; form != ValueForm::plain) {
+        symbol_text().print(text, form, field(0));
+        break;
+      }
       print_traced(text, field(0), quiet(), options.is_set("rawbytes"));
       break;
     case ActionKind::printf: {
@@ -194,7 +198,7 @@ void Session::Impl::print_unprinted() {
     if (table.printed) continue;
     std::string text;
     const std::vector<const AggTable*> tables = {&table};
-    print_rows(text, tables, sorted_rows(tables, options, strsize()));
+    print_rows(text, tables, sorted_rows(tables, options, strsize()), symbol_text());
     out(text);
   }
 }

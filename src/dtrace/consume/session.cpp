@@ -172,6 +172,10 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
     settings.argref = options.is_set("argref");
     settings.defaultargs = options.is_set("defaultargs");
     settings.strsize = impl_->strsize();
+    settings.stackframes = options.get("stackframes", 20);
+    settings.ustackframes = options.get("ustackframes", 20);
+    settings.jstackframes = options.get("jstackframes", 50);
+    settings.jstackstrsize = options.get("jstackstrsize", 512);
     return settings;
   };
   static_cast<CompileSettings&>(input) = input.settings();
@@ -227,7 +231,7 @@ Result<void> Session::go() {
   config.aggsize = impl.options.get("aggsize");
   config.resize = impl.options.get("bufresize") == 0;
   const ConsumerConfig wanted = config;
-  impl.aggregations.define(impl.space.aggregations, impl.strsize());
+  impl.aggregations.define(impl.space.aggregations, impl.strsize(), impl.symbol_text());
   if (const int failure = impl.consumer.go(impl.space, &impl.tracer); failure != 0) {
     switch (failure) {
       case ENOSPC:

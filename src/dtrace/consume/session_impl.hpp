@@ -34,12 +34,18 @@ class FrameworkCatalog : public Catalog {
   CatalogProbe probe(ProbeId id) override;
   std::vector<std::string> function_names() override;
   std::map<std::string, FunctionHint> hints() override { return framework_.hints(); }
+  std::optional<CatalogSymbol> symbol(std::string_view module, std::string_view name) override;
+  TypeId symbol_type(const CatalogSymbol& symbol) override { return member_type(symbol.type); }
+  bool has_module(std::string_view module) override;
+  std::vector<std::string> symbol_names() override;
 
  private:
   TypeId member_type(const std::string& name);
   Framework& framework_;
   TypeTable types_;
 };
+
+inline constexpr std::uint64_t kWidestIndent = 4096;
 
 struct CompiledProgram {
   ProgramSource source;
@@ -100,7 +106,11 @@ struct Session::Impl {
   std::uint32_t strsize() const { return static_cast<std::uint32_t>(options.get("strsize", 256)); }
   void out(std::string_view text) const;
   void message(std::string_view text) const;  // "dtrace: " text newline
-  TimeFormat time_format() const { return {framework.cpus().clock().is_real()}; }
+  SymbolText symbol_text() const {
+    return {framework.impl().symbols.get(), static_cast<int>(std::min<std::uint64_t>(
+                                                options.get("stackindent", 14), kWidestIndent))};
+  }
+  TimeFormat time_format() const { return {framework.cpus().clock().is_real(), symbol_text()}; }
 
   // --- pass.cpp
   void guarded_pass();  // unless tracing has ended. Requires: mutex held

@@ -31,6 +31,26 @@ std::uint32_t datum_alignment(const ValueDesc& desc, std::uint32_t size) {
   return 1;
 }
 
+// How a value gets into the record.
+StepKind step_kind(const ValueDesc& desc) {
+  switch (desc.form) {
+    case ValueForm::plain:
+    case ValueForm::sym:
+    case ValueForm::mod:
+      break;
+    case ValueForm::stack:
+      return StepKind::stack;
+    case ValueForm::ustack:
+      return StepKind::ustack;
+    case ValueForm::usym:
+    case ValueForm::umod:
+    case ValueForm::uaddr:
+      return StepKind::user_address;
+  }
+  if (!desc.by_ref) return StepKind::store;
+  return desc.is_string ? StepKind::store_string : StepKind::store_bytes;
+}
+
 // Lays out a record while an ECB is made.
 class RecordLayout {
  public:
@@ -114,9 +134,7 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
     step.index = index;
     step.size = recorded_size(value.desc);
     step.offset = layout.place(step.size, datum_alignment(value.desc, step.size));
-    step.kind = !value.desc.by_ref     ? StepKind::store
-                : value.desc.is_string ? StepKind::store_string
-                                       : StepKind::store_bytes;
+    step.kind = step_kind(value.desc);
     recorded.fields.push_back({step.offset, step.size, value.desc});
     ecb->steps.push_back(std::move(step));
   };

@@ -33,6 +33,9 @@ enum class StepKind : std::uint8_t {
   store,         // low bytes of the value into the record
   store_bytes,   // `size` bytes at the value
   store_string,  // the string at the value, zero-filled
+  stack,         // the kernel's stack, `size` bytes
+  ustack,        // the process id, and no user frames
+  user_address,  // the process id and the value
   constant,      // `constant` into the record
   argument,      // probe argument number `constant` into the record (the hidden ERROR clause)
   exit,          // store, and the activity changes

@@ -23,10 +23,12 @@
 namespace dtmalloc::dtrace {
 
 class Consumer;
+class KernelSymbols;
 struct Ecb;
 
 struct ProviderEntry {
   ProviderId id = 0;
+  Framework::Impl* framework = nullptr;
   std::string name;
   ProviderAttributes attributes{};
   std::uint32_t privileges = 0;
@@ -64,7 +66,8 @@ struct Probe {
   ProbeId id = kNoProbe;
   ProviderEntry* provider = nullptr;
   SimulatedString provider_name, module, function, name;
-  int aframes = 0;
+  int aframes = 0;     // functions that the machine is in and that the stack does not show
+  int fires_in = -1;   // KernelFunction that fires it without a frame of its own; -1: none
   void* parg = nullptr;
   std::uint32_t pointer_arguments = 0;  // bit i: arg i is a kernel pointer
   bool arguments_known = false;         // pointer_arguments is filled
@@ -122,6 +125,8 @@ struct Framework::Impl {
   std::vector<Consumer*> consumers;
   std::uint64_t consumers_made = 0;
   std::vector<TypeDescription> types;
+  std::vector<std::pair<std::string, std::string>> typedefs;
+  std::unique_ptr<KernelSymbols> symbols;  // null: nothing is known of them
   std::map<ProbeId, std::vector<std::string>> notes;
   std::map<std::string, FunctionHint> hints;
   std::vector<std::unique_ptr<Provider>> kept;
@@ -141,6 +146,7 @@ struct Framework::Impl {
   // What the provider says of them.
   static std::vector<ArgDescription> arguments(const Probe& probe);
   void know_arguments(Probe& probe);
+  bool is_pointer(std::string_view type) const;
   void grow_table(ProbeId id);
 
   // --- enabling.cpp; with `mutex` held

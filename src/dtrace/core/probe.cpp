@@ -9,6 +9,7 @@
 
 #include "dtrace/core/consumer.hpp"
 #include "dtrace/core/framework.hpp"
+#include "dtrace/core/stack.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 // Where threads would lie in a kernel: what `curthread` shows. There is nothing to read there.
 constexpr std::uint64_t kThreadBase = 0xfffffe1000000000;
 constexpr std::uint64_t kThreadStride = 0x1000;
+
+constexpr std::uint64_t kUserRegisters = 19 + 28;  // those of i386's numbers, and amd64's own
 
 // A CPU that joined after the framework was made learns of it here.
 [[gnu::cold, gnu::noinline]] Framework::Impl* find_framework(Cpu* cpu) {
@@ -87,12 +90,21 @@ std::uint64_t load_variable(DifState& state, std::uint32_t id, std::uint64_t ind
                                         ? std::string_view(firing.thread->execname)
                                         : std::string_view());
     case kVarStackdepth:
-      return firing.thread != nullptr ? firing.thread->call_sites.size() : 0;
-    case kVarZonename:
-    case kVarExecargs:
-    case kVarJailname:
-      return text_to_scratch(state, "");
+      return stack_of(firing, nullptr, 0);
     case kVarCaller:
+      return caller_of(firing);
+    case kVarZonename:
+      return text_to_scratch(state, "");
+    case kVarExecargs:
+      // The kernel's own processes have none.
+      if (firing.thread == nullptr || firing.thread->pid == 0) return 0;
+      return text_to_scratch(state, firing.thread->execname);
+    case kVarJailname:
+      return text_to_scratch(state, "0");  // prison0
+    case kVarUregs:
+      // A simulated thread has no user registers: those that exist are 0.
+      if (index >= kUserRegisters) state.fault = Fault::illop;
+      return 0;
     case kVarUcaller:
     case kVarUstackdepth:
     case kVarErrno:
@@ -145,6 +157,25 @@ bool copy_bytes(DifState& state, std::uint64_t address, std::byte* to, std::uint
 
 std::size_t align_record(std::size_t used, std::uint32_t alignment) {
   return (used + alignment - 1) & ~std::size_t{alignment - 1};
+}
+
+// A stack or a user's address, as records and keys hold them: `size` bytes.
+void copy_form(const Firing& firing, ValueForm form, std::uint64_t value, std::byte* to,
+               std::uint32_t size) {
+  std::memset(to, 0, size);
+  const auto pid = static_cast<std::uint64_t>(firing.thread != nullptr ? firing.thread->pid : 0);
+  switch (form) {
+    case ValueForm::stack:
+      stack_of(firing, to, size / 8);
+      break;
+    case ValueForm::ustack:
+      std::memcpy(to, &pid, 8);
+      break;
+    default:
+      std::memcpy(to, &pid, 8);
+      std::memcpy(to + 8, &value, 8);
+      break;
+  }
 }
 
 bool may_fire(EcbRole role, Activity activity) {
@@ -275,7 +306,13 @@ bool Consumer::aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple,
   for (const KeyStep& key : step.keys) {
     const std::uint64_t value = run(*key.dif, dif);
     bool good = dif.fault == Fault::none;
-    if (!key.desc.by_ref) {
+    if (key.desc.by_ref && key.desc.form != ValueForm::plain) {
+      if (good) {
+        copy_form(*static_cast<const Firing*>(dif.owner), key.desc.form, value, tuple + size,
+                  key.size);
+      }
+      size += key.size;
+    } else if (!key.desc.by_ref) {
       std::memcpy(tuple + size, &value, key.size);
       size += key.size;
     } else if (good && key.desc.is_string) {
@@ -488,6 +525,15 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
         std::memset(place + length, 0, step.size - length);
         break;
       }
+      case StepKind::stack:
+        copy_form(firing, ValueForm::stack, value, place, step.size);
+        break;
+      case StepKind::ustack:
+        copy_form(firing, ValueForm::ustack, value, place, step.size);
+        break;
+      case StepKind::user_address:
+        copy_form(firing, ValueForm::uaddr, value, place, step.size);
+        break;
       case StepKind::exit: {
         std::memcpy(place, &value, step.size);
         Activity current = activity_.load(std::memory_order_acquire);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dtrace/core/framework.hpp"
+#include "dtrace/core/symbols.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -188,12 +189,18 @@ std::vector<ArgDescription> Framework::Impl::arguments(const Probe& probe) {
   return result;
 }
 
+bool Framework::Impl::is_pointer(std::string_view type) const {
+  const auto named = std::find_if(typedefs.begin(), typedefs.end(),
+                                  [&](const auto& known) { return known.first == type; });
+  return (named != typedefs.end() ? std::string_view(named->second) : type).ends_with('*');
+}
+
 void Framework::Impl::know_arguments(Probe& probe) {
   if (probe.arguments_known) return;
   probe.arguments_known = true;
   std::uint32_t bit = 1;
   for (const ArgDescription& argument : arguments(probe)) {
-    if (argument.native.back() == '*') probe.pointer_arguments |= bit;
+    if (is_pointer(argument.native)) probe.pointer_arguments |= bit;
     bit <<= 1;
   }
 }
@@ -221,6 +228,7 @@ int Framework::register_provider(std::string_view name, const ProviderAttributes
   }
   auto entry = std::make_unique<ProviderEntry>();
   entry->id = impl_->providers.size() + 1;
+  entry->framework = impl_.get();
   entry->name = cut(name, kProviderNameLength);
   entry->attributes = attributes;
   entry->privileges = privileges;
@@ -327,6 +335,19 @@ void Framework::add_type(TypeDescription type) {
     if (known.tag == type.tag) return;
   }
   impl_->types.push_back(std::move(type));
+}
+
+void Framework::add_typedef(std::string name, std::string type) {
+  const std::lock_guard lock(impl_->mutex);
+  for (const auto& known : impl_->typedefs) {
+    if (known.first == name) return;
+  }
+  impl_->typedefs.emplace_back(std::move(name), std::move(type));
+}
+
+std::vector<std::pair<std::string, std::string>> Framework::typedefs() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->typedefs;
 }
 
 std::vector<TypeDescription> Framework::types() const {

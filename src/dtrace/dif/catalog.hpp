@@ -19,6 +19,13 @@ struct CatalogProbe {
   std::vector<std::string> arguments;  // native types of args[0..]
 };
 
+// An object or function of the traced kernel.
+struct CatalogSymbol {
+  std::string module, name;
+  std::string type;  // of an object, as in C; empty: a function
+  std::uint64_t address = 0;
+};
+
 class Catalog {
  public:
   virtual ~Catalog() = default;
@@ -30,6 +37,11 @@ class Catalog {
   virtual std::vector<std::string> function_names() = 0;
   // Names that are no function's, and what is to be said of them.
   virtual std::map<std::string, FunctionHint> hints() { return {}; }
+  // A symbol of a module; module empty: of any.
+  virtual std::optional<CatalogSymbol> symbol(std::string_view, std::string_view) { return {}; }
+  virtual TypeId symbol_type(const CatalogSymbol&) { return kNoType; }
+  virtual bool has_module(std::string_view) { return false; }
+  virtual std::vector<std::string> symbol_names() { return {}; }
 };
 
 }  // namespace dtmalloc::dtrace

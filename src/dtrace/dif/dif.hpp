@@ -39,6 +39,8 @@ constexpr std::uint32_t dif_label(DifOp op, unsigned label) {
 // Built-in variable ids (spec/dtrace.md 21).
 enum DifVar : std::uint32_t {
   kVarArgs = 0x000,
+  kVarRegs = 0x001,
+  kVarUregs = 0x002,
   kVarCurthread = 0x100,
   kVarTimestamp = 0x101,
   kVarVtimestamp = 0x102,
@@ -143,6 +145,18 @@ inline constexpr std::uint64_t kVariableBase = 0xffffffe200000000;
 inline constexpr std::uint64_t kLocalBase = 0xffffffea00000000;
 inline constexpr std::uint64_t kConsumerEnd = 0xfffffff200000000;
 
+// How a record's bytes are meant.
+enum class ValueForm : std::uint8_t {
+  plain,
+  stack,   // program counters, up to one that is 0
+  ustack,  // process id, then program counters, then text
+  sym,     // an address: its symbol
+  mod,     // ... its module
+  usym,    // process id and address: the symbol
+  umod,
+  uaddr,
+};
+
 // How a value is kept and recorded.
 struct ValueDesc {
   TypeId type = kNoType;
@@ -150,6 +164,7 @@ struct ValueDesc {
   bool by_ref = false;     // the register holds the address of the bytes
   bool is_string = false;  // by_ref, ends at a NUL
   bool is_signed = true;
+  ValueForm form = ValueForm::plain;
 };
 
 struct DifObject {

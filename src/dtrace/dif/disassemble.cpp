@@ -33,6 +33,8 @@ std::string_view variable_name(unsigned id) {
       "execname",  "zonename",  "walltimestamp", "ustackdepth", "ucaller",    "ppid",
       "uid",       "gid",       "errno",         "execargs",    "jid",        "jailname"};
   if (id == kVarArgs) return "args";
+  if (id == kVarRegs) return "regs";
+  if (id == kVarUregs) return "uregs";
   if (id == kVarCpu) return "cpu";
   if (id >= kVarCurthread && id - kVarCurthread < kNames.size()) return kNames[id - kVarCurthread];
   return {};

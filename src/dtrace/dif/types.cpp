@@ -107,6 +107,9 @@ TypeTable::TypeTable() {
   floating("long double", 16);
   string_type = add({.kind = TypeKind::string, .name = "string", .size = 256, .is_signed = true});
   types_[string_type].target = char_type;
+  add({.kind = TypeKind::stack, .name = "stack", .size = 8});
+  add({.kind = TypeKind::symaddr, .name = "_symaddr", .size = 8});
+  add({.kind = TypeKind::usymaddr, .name = "_usymaddr", .size = 16});
 
   struct Typedef {
     std::string_view name, target;

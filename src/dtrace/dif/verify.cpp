@@ -135,7 +135,7 @@ class Verifier {
             return fmt::format("opcode {} is not modelled", dif_op_info(word.op()).name);
         }
       case DifForm::arr:
-        if (static_cast<DifOp>(word.op()) != DifOp::ldga || word.r1() != kVarArgs) {
+        if (static_cast<DifOp>(word.op()) != DifOp::ldga || word.r1() > kVarUregs) {
           return "this array is not modelled";
         }
         return first(source(word.r2()), destination(word.rd()));

@@ -134,6 +134,7 @@ struct Node {
   std::uint32_t id = 0;        // variable, subroutine, aggregation
   Scope scope = Scope::global;
   std::uint32_t offset = 0;  // member
+  bool symbol = false;       // a variable of the kernel, at `value`
 };
 
 struct AstDescription {

@@ -105,6 +105,7 @@ void Generator::scale(unsigned reg, std::uint64_t size, const Node& node) {
 }
 
 unsigned Generator::address(const Node& node) {
+  if (node.symbol) return integer(node.value, node);
   const Node& base = *node.children[0];
   const unsigned reg = expression(base);
   if (node.kind == NodeKind::index) {
@@ -134,6 +135,11 @@ unsigned Generator::expression(const Node& node) {
       return string(node);
     case NodeKind::identifier:
     case NodeKind::local: {
+      if (node.symbol) {
+        const unsigned reg = integer(node.value, node);
+        load(reg, node.type);
+        return reg;
+      }
       const unsigned reg = allocate(node);
       load_variable(node, reg);
       return reg;
@@ -151,7 +157,7 @@ unsigned Generator::expression(const Node& node) {
     case NodeKind::call:
       return call(node);
     case NodeKind::index:
-      if (node.id == kVarArgs && node.children[0]->type == kNoType) return argument(node);
+      if (node.id <= kVarUregs && node.children[0]->type == kNoType) return argument(node);
       [[fallthrough]];
     case NodeKind::member: {
       const unsigned reg = address(node);
@@ -171,8 +177,9 @@ unsigned Generator::expression(const Node& node) {
 }
 
 unsigned Generator::argument(const Node& node) {
-  const unsigned reg = integer(node.children[1]->value, node);
-  emit(dif_registers(DifOp::ldga, kVarArgs, reg, reg));
+  const Node& position = *node.children[1];
+  const unsigned reg = position.constant ? integer(position.value, node) : expression(position);
+  emit(dif_registers(DifOp::ldga, node.id, reg, reg));
   const TypeKind kind = type(node).kind;
   if (kind == TypeKind::integer || kind == TypeKind::enum_) {
     convert(reg, types_.int64_type, node.type, node);

@@ -73,6 +73,7 @@ class Compiler {
     if (const auto found = contexts_.find(key); found != contexts_.end()) return found->second;
     ClauseContext context;
     context.description = description;
+    context.catalog = &catalog_;
     if (description.id != kNoProbe) {
       context.probe = catalog_.probe(description.id);
       context.matches = 1;

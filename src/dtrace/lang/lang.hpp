@@ -23,6 +23,7 @@ struct CompileSettings {
   bool argref = false;              // -x argref
   bool defaultargs = false;         // -x defaultargs
   std::uint32_t strsize = 256;
+  std::uint64_t stackframes = 20, ustackframes = 20, jstackframes = 50, jstackstrsize = 512;
 };
 
 struct CompileInput : CompileSettings {

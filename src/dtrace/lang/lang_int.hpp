@@ -88,6 +88,7 @@ struct ClauseContext {
   ProbeDescription description;
   std::size_t matches = 0;
   CatalogProbe probe;  // the first that matches; id kNoProbe: none
+  Catalog* catalog = nullptr;
 };
 
 // The functions of D: what a name may be called as.
@@ -154,6 +155,13 @@ class Sema {
   const VariableDesc* find_variable(Scope scope, const std::string& name) const;
   void check_arguments(Node& call, const FunctionInfo& info);
   [[noreturn]] void unsupported(const Place& place, std::string_view what) const;
+  // sema_symbol.cpp
+  void symbol(Node& node);
+  void registers(Node& node);
+  bool is_symbolic(const Node& node) const;  // a call of stack(), sym() ...
+  Value symbolic(Node& call);
+  std::uint64_t frame_constant(Node& argument, std::uint64_t least, std::string_view tag,
+                               const char* text);
   // sema_action.cpp
   Value value_as(Node& node, const ValueDesc& desc);
   Action trace_action(Node& call);

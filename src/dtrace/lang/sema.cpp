@@ -60,7 +60,8 @@ bool Sema::argument_fits(const Node& to, const Node& from) const {
   if (is_string_like(to) && is_string_like(from)) return true;
   if (pointers_agree(to, from)) return true;
   const TypeKind kind = type_of(to).kind;
-  return (kind == TypeKind::struct_ || kind == TypeKind::union_) &&
+  return (kind == TypeKind::struct_ || kind == TypeKind::union_ || kind == TypeKind::stack ||
+          kind == TypeKind::symaddr || kind == TypeKind::usymaddr) &&
          types_.resolve(to.type) == types_.resolve(from.type);
 }
 
@@ -273,14 +274,15 @@ void Sema::unary(Node& node) {
       if (operand.constant) set_constant(node, types_.int_type, operand.value == 0 ? 1 : 0);
       return;
     case Op::addrof:
-      if (operand.kind == NodeKind::identifier || operand.kind == NodeKind::local) {
+      if ((operand.kind == NodeKind::identifier && !operand.symbol) ||
+          operand.kind == NodeKind::local) {
         fail("D_ADDROF_VAR", node, "cannot take address of dynamic variable");
       }
       if (!operand.lvalue) {
         fail("D_ADDROF_LVAL", node, "unacceptable operand for unary & operator");
       }
       if (operand.kind == NodeKind::index && operand.children[0]->kind == NodeKind::identifier &&
-          operand.children[0]->text == "args") {
+          is_builtin_array(operand.children[0]->text)) {
         fail("D_ADDROF_VAR", node, "cannot take address of dynamic variable");
       }
       node.type = types_.pointer_to(operand.type);
@@ -381,7 +383,7 @@ void Sema::index(Node& node) {
     return;
   }
   if (named && (array.text == "uregs" || array.text == "regs")) {
-    unsupported(array.place, array.text + "[ ] is");
+    return registers(node);
   }
   const bool local = array.kind == NodeKind::local;
   const auto local_array = [&] {

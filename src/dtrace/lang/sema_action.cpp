@@ -43,6 +43,14 @@ Action Sema::statement(Node& node) {
         return printa_action(node);
       case ActionKind::exit:
         return exit_action(node);
+      case ActionKind::stack:
+      case ActionKind::ustack:
+      case ActionKind::symbol: {
+        Action action;
+        action.kind = ActionKind::trace;
+        action.values.push_back(symbolic(node));
+        return action;
+      }
       default:
         return aggregation_action(node, static_cast<ActionKind>(info.id));
     }

@@ -35,6 +35,10 @@ Arity arity(AggFunction function) {
 
 // Key #number of an aggregation: what may be recorded.
 void Sema::aggregation_key(Node& key, std::size_t number) {
+  if (is_symbolic(key)) {
+    symbolic(key);  // its type
+    return;
+  }
   if (is_action(key)) {
     fail("D_CG_EXPR", key,
          fmt::format("{} {}( ) may not be called from a D expression (D program context required)",
@@ -280,6 +284,13 @@ Action Sema::aggregate(Node& node) {
   action.kind = ActionKind::aggregate;
   for (std::size_t i = 0; i < target.children.size(); ++i) {
     Node& key = *target.children[i];
+    if (is_symbolic(key)) {
+      Value value = symbolic(key);
+      if (first != nullptr) value.desc = first->keys[i];
+      desc.keys.push_back(value.desc);
+      action.values.push_back(std::move(value));
+      continue;
+    }
     const ValueDesc as = first != nullptr ? first->keys[i] : describe(key);
     desc.keys.push_back(as);
     action.values.push_back(value_as(key, as));

@@ -46,8 +46,9 @@ std::string_view Sema::conversion_prototype(const Conversion& conversion) {
       return "uint16_t";
     case 'p':
     case 'a':
-    case 'A':
       return "pointer or integer";
+    case 'A':
+      return "_usymaddr";
     case 'Y':
     case 'T':
       return "int64_t";
@@ -89,9 +90,14 @@ bool Sema::conversion_accepts(const Conversion& conversion, TypeId id) const {
              (type.kind == TypeKind::array && types_[types_.resolve(type.target)].is_char);
     case 'P':
       return integer && type.size == 2 && !type.is_signed;
-    case 'p':
-    case 'a':
     case 'A':
+      return type.kind == TypeKind::usymaddr;
+    case 'k':
+      return type.kind == TypeKind::stack;
+    case 'a':
+      if (type.kind == TypeKind::symaddr) return true;
+      [[fallthrough]];
+    case 'p':
       return integer || type.kind == TypeKind::pointer || type.kind == TypeKind::array;
     case 'Y':
     case 'T':
@@ -167,6 +173,14 @@ Action Sema::printf_action(Node& call) {
                        function, number, name));
     }
     Node& argument = *call.children[next];
+    if (is_symbolic(argument)) {
+      Value value = symbolic(argument);
+      check_conversion(conversion, number, argument.type, fmt::format("argument #{}", next),
+                       argument, function);
+      action.values.push_back(std::move(value));
+      ++next;
+      continue;
+    }
     expression(argument);
     const std::string what = fmt::format("argument #{}", next);
     if (is_dynamic(argument)) {

@@ -58,6 +58,7 @@ void Sema::unknown_identifier(const Node& node, const std::string& shown) {
 }
 
 void Sema::identifier(Node& node) {
+  if (node.text.find('`') != std::string::npos) return symbol(node);
   for (const NamedConstant& constant : kConstants) {
     if (constant.name == node.text) {
       set_constant(node, types_.find(constant.type), constant.value);

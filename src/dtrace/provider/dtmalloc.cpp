@@ -23,6 +23,8 @@
 
 #include "dtrace/core/framework.hpp"
 #include "dtrace/provider/dtmalloc_int.hpp"
+#include "dtrace/provider/kernel_symbols.hpp"
+#include "smp/functions.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -149,8 +151,17 @@ class DtmallocProvider : public Provider {
     }
     const ProbeId malloc_probe =
         framework_.probe_create(id_, "", name, "malloc", 0, &slots[DTMALLOC_PROBE_MALLOC]);
-    framework_.probe_create(id_, "", name, "free", 0, &slots[DTMALLOC_PROBE_FREE]);
+    const ProbeId free_probe =
+        framework_.probe_create(id_, "", name, "free", 0, &slots[DTMALLOC_PROBE_FREE]);
+    fires_in(malloc_probe, KernelFunction::malloc);
+    fires_in(free_probe, KernelFunction::free);
     wired_[malloc_probe] = {type.ks_shortdesc, pass_};
+  }
+
+  // The hot malloc() and free() fire without a frame.
+  void fires_in(ProbeId id, KernelFunction function) const {
+    if (Probe* probe = framework_.impl().probe(id); probe != nullptr)
+      probe->fires_in = static_cast<int>(function);
   }
 
   // The probes of `type` exist, wired to another type.
@@ -222,6 +233,7 @@ void describe_types(Framework& framework) {
 }  // namespace
 
 int load_dtmalloc_as(std::string_view name, Framework& framework, Kernel& kernel) {
+  load_kernel_symbols(framework, kernel);
   describe_types(framework);
   auto provider = std::make_unique<DtmallocProvider>(framework, kernel);
   const int error = provider->load(name);

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "dtrace/core/framework.hpp"
+#include "dtrace/provider/kernel_symbols.hpp"
 #include "smp/functions.hpp"
 
 namespace dtmalloc::dtrace {
@@ -112,6 +113,7 @@ class FbtProvider : public Provider {
 }  // namespace
 
 int load_fbt(Framework& framework, Kernel& kernel) {
+  load_kernel_symbols(framework, kernel);
   auto provider = std::make_unique<FbtProvider>(framework, kernel);
   const int error = provider->load();
   if (error == 0) framework.keep(std::move(provider));

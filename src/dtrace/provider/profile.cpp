@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The provider profile on the machine's clock: a probe exists once a description names it.
+// The provider profile on the machine's clock: some probes exist from the start, the others once a
+// description names them.
 // Counterpart:  sys/cddl/dev/profile/profile.c
 // Locking:      a callout takes the framework's lock and stops the CPU that it fires on; it runs
 //               outside critical sections, so it may wait for both.
-// Differs:      the probes that FreeBSD creates beforehand (profile-97, tick-10, ...) are created
-// on
-//               demand like the others; arg0 and arg1 are 0, as there is no program counter.
+// Differs:      DEVIATES: arg0 is never 0 and arg1 always: all that a simulated thread does is done
+//               in the kernel; where it is in no function that is known, the idle loop stands for it.
 #include "dtrace/provider/profile.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "dtrace/core/framework.hpp"
+#include "dtrace/core/stack.hpp"
 #include "dtrace/core/time_unit.hpp"
 
 namespace dtmalloc::dtrace {
@@ -23,6 +25,12 @@ constexpr Attribute kIsa{Stability::private_, Stability::private_, DependencyCla
 
 constexpr std::uint64_t kShortestInterval = 200000;  // 5000 hz
 constexpr std::size_t kNameLimit = 15;
+
+// What exists without being asked for.
+constexpr const char* kPredefined[] = {"profile-97",   "profile-199",  "profile-499", "profile-997",
+                                       "profile-1999", "profile-4001", "profile-4999", "tick-1",
+                                       "tick-10",      "tick-100",     "tick-500",    "tick-1000",
+                                       "tick-5000"};
 
 class ProfileProvider : public Provider {
  public:
@@ -43,26 +51,20 @@ class ProfileProvider : public Provider {
   }
 
   void provide(const ProbeDescription* description) override {
-    if (description == nullptr) return;
-    if (!description->provider.empty() && description->provider != "profile") return;
-    if (!description->module.empty() || !description->function.empty()) return;
-    bool every_cpu = false;
-    const std::uint64_t interval = profile_interval(description->name, &every_cpu);
-    if (interval == 0) return;
-    if (framework_.probe_lookup(id_, nullptr, nullptr, description->name.c_str()) != kNoProbe) {
+    if (description == nullptr) {
+      for (const char* name : kPredefined) create(name);
       return;
     }
-    auto timer = std::make_unique<Timer>();
-    timer->interval = interval;
-    timer->every_cpu = every_cpu;
-    const ProbeId probe = framework_.probe_create(id_, "", "", description->name, 0, timer.get());
-    timers_[probe] = std::move(timer);
+    if (!description->provider.empty() && description->provider != "profile") return;
+    if (!description->module.empty() || !description->function.empty()) return;
+    create(description->name);
   }
 
   void enable(ProbeId probe, void* parg) override {
     auto& timer = *static_cast<Timer*>(parg);
     Clock& clock = framework_.cpus().clock();
-    timer.callout = clock.schedule(clock.now() + timer.interval, timer.interval,
+    timer.due = clock.now() + timer.interval;
+    timer.callout = clock.schedule(timer.due, timer.interval,
                                    [this, probe, &timer] { fire(probe, timer); });
   }
 
@@ -75,19 +77,37 @@ class ProfileProvider : public Provider {
  private:
   struct Timer {
     std::uint64_t interval = 0;
+    std::uint64_t due = 0;  // when it should fire next
     bool every_cpu = false;
     CalloutId callout = 0;
   };
 
-  void fire(ProbeId probe, const Timer& timer) {
+  void create(const std::string& name) {
+    bool every_cpu = false;
+    const std::uint64_t interval = profile_interval(name, &every_cpu);
+    if (interval == 0) return;
+    if (framework_.probe_lookup(id_, nullptr, nullptr, name.c_str()) != kNoProbe) return;
+    auto timer = std::make_unique<Timer>();
+    timer->interval = interval;
+    timer->every_cpu = every_cpu;
+    const ProbeId probe = framework_.probe_create(id_, "", "", name, 0, timer.get());
+    timers_[probe] = std::move(timer);
+  }
+
+  void fire(ProbeId probe, Timer& timer) {
     Framework::Impl& impl = framework_.impl();
     const std::lock_guard lock(impl.mutex);
     const int count = timer.every_cpu ? impl.cpus.count() : 1;
+    const std::uint64_t now = impl.cpus.clock().now();
+    const std::uint64_t late = timer.every_cpu && now > timer.due ? now - timer.due : 0;
+    timer.due = std::max(timer.due + timer.interval, now - std::min(now, timer.interval));
     for (int id = 0; id < count; ++id) {
       Cpu& cpu = impl.cpus.cpu(id);
       SimThread* thread = timer.every_cpu && cpu.thread != nullptr ? cpu.thread : &tracer_;
-      static constexpr std::uint64_t kArguments[5] = {};
-      impl.cpus.run_on_cpu(cpu, [&] { impl.fire_on(cpu, thread, probe, kArguments); });
+      impl.cpus.run_on_cpu(cpu, [&] {
+        const std::uint64_t arguments[5] = {interrupted_pc(impl, cpu), 0, late, 0, 0};
+        impl.fire_on(cpu, thread, probe, arguments);
+      });
     }
   }
 
