@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dtmalloc/dtrace/session.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,17 +34,31 @@ struct MachineOptions {
   bool ledger = false;
 };
 
-// One -n or -s, in the order of the command line.
+// One program of the command line: -s, or -P -m -f -n -i.
 struct ProgramOption {
   bool script = false;
-  std::string text;  // the program, or the script's path
+  std::string text;  // the specifier as given, or the script's path
+  dtrace::ProgramSource::Context context = dtrace::ProgramSource::probe_name;
+};
+
+// What the commands that trace share (run, dtrace): the flags of dtrace(1), each kind in the order
+// of the command line.
+struct TracingOptions {
+  struct Setting {
+    std::string flag;  // as a message names it: "-x bufsize", "-b 4q", "-q"
+    std::string text;  // name[=value] of an option
+  };
+  std::vector<Setting> settings;
+  std::vector<ProgramOption> programs;
+  std::vector<std::string> args;  // $1 ... of the programs
+  bool execute = true;            // -e: no
+  bool show_dif = false;          // -S
+  bool verbose = false;           // -v
 };
 
 struct RunOptions {
   std::string workload;
-  std::vector<std::string> args;  // $1 ... of the programs
-  std::vector<ProgramOption> programs;
-  std::vector<std::string> tracing;  // -x, -q, -Z, ...: name[=value]
+  TracingOptions tracing;
   MachineOptions machine;
   std::vector<std::string> reports;
   std::string libxo;  // "json" or "xml"; empty: text
@@ -52,7 +67,8 @@ struct RunOptions {
 };
 
 struct ListOptions {
-  std::string workload;  // empty: a machine without a workload
+  std::string workload;    // empty: a machine without a workload
+  TracingOptions tracing;  // programs and -v alone
   MachineOptions machine;
 };
 
@@ -62,8 +78,24 @@ struct ImportOptions {
   std::optional<int> release;
 };
 
+// What `dtmalloc dtrace` is asked for.
+struct DtraceOptions {
+  enum Mode { trace, list, version, anonymous, header, elf } mode = trace;
+  TracingOptions tracing;
+  std::string output;            // -o
+  bool buffered = false;         // -B
+  bool thirty_two = false;       // -32
+  bool claim = false;            // -a
+  std::string command, process;  // -c, -p
+  bool help = false;
+  std::string workload;  // empty: the live machine's own load
+  MachineOptions machine;
+};
+
 int run_command(const RunOptions& options);
 int list_command(const ListOptions& options);
 int import_command(const ImportOptions& options);
+// The words after `dtrace`, as dtrace(1) reads them.
+int dtrace_command(const std::vector<std::string>& words);
 
 }  // namespace dtmalloc::sim

@@ -5,76 +5,24 @@
 #include <algorithm>
 #include <dtmalloc/sys/diagnostic.hpp>
 #include <dtmalloc/workload/workload.hpp>
+#include <map>
 #include <set>
 
 #include "commands.hpp"
 #include "machine.hpp"
+#include "machine_options.hpp"
 #include "output.hpp"
 #include "reports.hpp"
+#include "tracing_flags.hpp"
 
 namespace {
 
 using namespace dtmalloc;
 using namespace dtmalloc::sim;
 
-const std::vector<std::string> kCommands{"run", "list", "import"};
-const std::vector<std::string> kLater{"dtrace", "check", "generate", "shrink",  "replay",
-                                      "record", "diff",  "merge",    "overhead"};
-
-std::string did_you_mean(const std::string& name, const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& near : nearest_names(name, names)) {
-    out += (out.empty() ? "; did you mean " : ", ") + near;
-  }
-  return out.empty() ? out : out + "?";
-}
-
-// An option whose kind the help need not tell.
-CLI::Validator quiet(CLI::Validator check) { return check.description(""); }
-
-// What only a run has is left out of a list.
-void add_machine_options(CLI::App& app, MachineOptions& machine, bool runs) {
-  const auto read = [](std::optional<std::uint64_t>& slot, auto parse, const std::string& option,
-                       const std::string& expected) {
-    return [&slot, parse, option, expected](const CLI::results_t& values) {
-      slot = parse(values.back());
-      if (!slot)
-        throw CLI::ValidationError(option, "'" + values.back() + "', expected " + expected);
-      return true;
-    };
-  };
-  app.add_option("--cpus", machine.cpus, "simulated CPUs, 1 to 1024")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 1024)));
-  app.add_option("--domains", machine.domains, "NUMA domains, 1 to 8")->type_name("N");
-  app.add_option("--release", machine.release, "FreeBSD release whose rules hold: 8, 12, 14, 16")
-      ->type_name("N");
-  app.add_option("--mem", read(machine.mem, workload::parse_size, "--mem", "a size: 512M, 2G, ..."),
-                 "physical memory: 512M, 2G, ...")
-      ->type_name("SIZE");
-  app.add_option("--config", machine.config, "kernel configuration: GENERIC, GENERIC-NODEBUG")
-      ->type_name("NAME");
-  app.add_flag("--invariants", machine.invariants, "kernel option INVARIANTS");
-  app.add_flag("--redzone", machine.redzone, "kernel option DEBUG_REDZONE");
-  app.add_flag("--memguard", machine.memguard, "kernel option DEBUG_MEMGUARD");
-  app.add_flag("--make-failures", machine.make_failures, "kernel option MALLOC_MAKE_FAILURES");
-  app.add_option("--maxzones", machine.maxzones, "kernel option MALLOC_DEBUG_MAXZONES")
-      ->type_name("N");
-  app.add_option("--tunable", machine.tunables, "a line of loader.conf(5)")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  if (!runs) return;
-  app.add_option("--seed",
-                 read(machine.seed, workload::parse_count, "--seed", "a number from 0 to 2^64-1"),
-                 "seed of the run")
-      ->type_name("N");
-  app.add_flag("--ledger", machine.ledger, "books beyond the kernel: owners, peaks, findings");
-  app.add_option_function<std::string>(
-         "--clock", [&machine](const std::string& clock) { machine.real_clock = clock == "real"; },
-         "virtual (default) or real")
-      ->type_name("CLOCK")
-      ->check(quiet(CLI::IsMember({"virtual", "real"})));
-}
+const std::vector<std::string> kCommands{"run", "dtrace", "list", "import"};
+const std::vector<std::string> kLater{"check",  "generate", "shrink", "replay",
+                                      "record", "diff",     "merge",  "overhead"};
 
 CLI::Validator file_name() {
   return CLI::Validator(
@@ -85,21 +33,75 @@ CLI::Validator file_name() {
       "");
 }
 
+// What the command line gave to each of dtrace(1)'s flags, in the order of its kind.
+using FlagValues = std::map<char, std::vector<std::string>>;
+constexpr std::string_view kPrograms = "nsPmfi";
+
+// The flags of dtrace(1) that a machine of ours has too.
+void add_tracing_flags(CLI::App& app, FlagValues& flags) {
+  const struct {
+    char flag;
+    const char* type;  // of its argument; null: it takes none
+    const char* help;
+  } known[] = {
+      {'n', "PROG", "D program given in place"},
+      {'s', "SCRIPT", "file with a D program, - for standard input"},
+      {'P', "PROG", "the same, whose description begins with a provider"},
+      {'m', "PROG", "... with a module"},
+      {'f', "PROG", "... with a function"},
+      {'i', "PROG", "... with the number of a probe"},
+      {'x', "OPT[=V]", "tracing option"},
+      {'b', "SIZE", "size of the trace buffers (-x bufsize)"},
+      {'C', nullptr, "run the C preprocessor over scripts (-x cpp)"},
+      {'D', "NAME[=V]", "define a macro of the preprocessor (-x define)"},
+      {'U', "NAME", "undefine one (-x undef)"},
+      {'I', "DIR", "directory of included files (-x incdir)"},
+      {'H', nullptr, "print the names of included files (-x cpphdrs)"},
+      {'L', "DIR", "directory of D libraries (-x libdir)"},
+      {'e', nullptr, "compile the programs and run nothing"},
+      {'S', nullptr, "print the intermediate code"},
+      {'v', nullptr, "print the stability of each program"},
+      {'q', nullptr, "print only what the D programs print (-x quiet)"},
+      {'Z', nullptr, "descriptions may match nothing (-x zdefs)"},
+      {'w', nullptr, "allow destructive actions (-x destructive)"},
+      {'F', nullptr, "indent by function (-x flowindent)"},
+  };
+  for (const auto& each : known) {
+    const std::string name = std::string("-") + each.flag;
+    if (each.type != nullptr) {
+      app.add_option(name, flags[each.flag], each.help)
+          ->type_name(each.type)
+          ->allow_extra_args(false);
+    } else {
+      app.add_flag_function(
+          name,
+          [&values = flags[each.flag]](std::int64_t count) {
+            values.assign(static_cast<std::size_t>(count), "");
+          },
+          each.help);
+    }
+  }
+}
+
+// Options count in the order of the command line.
+void enter_tracing_flags(const CLI::App& app, FlagValues& flags, TracingOptions& tracing) {
+  std::map<char, std::size_t> used;
+  for (const CLI::Option* each : app.parse_order()) {
+    if (each->get_snames().empty()) continue;
+    const char flag = each->get_snames().front().front();
+    const auto values = flags.find(flag);
+    if (values == flags.end() || used[flag] >= values->second.size()) continue;
+    add_tracing_flag(tracing, flag, values->second[used[flag]++]);
+  }
+}
+
 struct RunParser {
   explicit RunParser(CLI::App& app) : command(app) {
     app.add_option("WORKLOAD", options.workload, "workload file, - for standard input")
         ->required()
         ->type_name("");
-    app.add_option("ARG", options.args, "$1, $2, ... of the D programs")->type_name("");
-    name = app.add_option("-n", names, "D program given in place")->type_name("PROG");
-    script = app.add_option("-s", scripts, "file with a D program, - for standard input")
-                 ->type_name("SCRIPT");
-    option = app.add_option("-x", settings, "tracing option")->type_name("OPT[=V]");
-    for (CLI::Option* each : {name, script, option}) each->allow_extra_args(false);
-    quiet_flag = app.add_flag("-q", on[0], "print only what the D programs print (-x quiet)");
-    zdefs = app.add_flag("-Z", on[1], "descriptions may match nothing (-x zdefs)");
-    destructive = app.add_flag("-w", on[2], "allow destructive actions (-x destructive)");
-    flowindent = app.add_flag("-F", on[3], "indent by function (-x flowindent)");
+    app.add_option("ARG", options.tracing.args, "$1, $2, ... of the D programs")->type_name("");
+    add_tracing_flags(app, flags);
     app.add_option("--report", options.reports, "reports after the run, joined by commas; below")
         ->type_name("LIST")
         ->allow_extra_args(false);
@@ -124,47 +126,31 @@ struct RunParser {
     if (!libxo.empty()) styles.insert(libxo);
     if (styles.size() > 1) throw CLI::ValidationError("--json and --xml", "expected one of them");
     if (!styles.empty()) options.libxo = *styles.begin();
-    const auto readers = std::count(scripts.begin(), scripts.end(), "-");
-    if (readers + (options.workload == "-" ? 1 : 0) > 1)
-      throw CLI::ValidationError("-s -", "standard input is read already");
-    if (!names.empty() || !scripts.empty()) return;
-    for (const CLI::Option* each : {option, quiet_flag, zdefs, destructive, flowindent})
-      if (each->count() != 0)
-        throw CLI::ValidationError(each->get_name(),
+    bool traces = false;
+    int readers = options.workload == "-" ? 1 : 0;
+    for (const auto& [flag, values] : flags) {
+      traces = traces || (!values.empty() && kPrograms.find(flag) != kPrograms.npos);
+      if (flag == 's') readers += static_cast<int>(std::count(values.begin(), values.end(), "-"));
+    }
+    if (readers > 1) throw CLI::ValidationError("-s -", "standard input is read already");
+    if (traces) return;
+    for (const auto& [flag, values] : flags)
+      if (!values.empty())
+        throw CLI::ValidationError(std::string("-") + flag,
                                    "there is no D program to trace with, expected -n or -s");
   }
 
-  // Options count in the order of the command line.
   RunOptions& ordered() {
-    std::size_t n = 0, s = 0, x = 0;
-    for (const CLI::Option* each : command.parse_order()) {
-      if (each == name && n < names.size()) options.programs.push_back({false, names[n++]});
-      if (each == script && s < scripts.size()) options.programs.push_back({true, scripts[s++]});
-      if (each == option && x < settings.size()) options.tracing.push_back(settings[x++]);
-      if (each == quiet_flag) options.tracing.emplace_back("quiet");
-      if (each == zdefs) options.tracing.emplace_back("zdefs");
-      if (each == destructive) options.tracing.emplace_back("destructive");
-      if (each == flowindent) options.tracing.emplace_back("flowindent");
-    }
+    enter_tracing_flags(command, flags, options.tracing);
     return options;
   }
 
   CLI::App& command;
   RunOptions options;
-  bool on[4] = {}, json = false, xml = false;
+  bool json = false, xml = false;
   std::string libxo;
-  std::vector<std::string> names, scripts, settings;
-  CLI::Option *name, *script, *option, *quiet_flag, *zdefs, *destructive, *flowindent;
+  FlagValues flags;
 };
-
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-  }
-  return names;
-}
 
 // What is wrong with the command line, with the options that may have been meant.
 int usage_error(const CLI::App& app, const CLI::ParseError& error, const CLI::App& run) {
@@ -210,7 +196,14 @@ int main(int argc, char** argv) {
   CLI::App* list = app.add_subcommand("list", "list the probes of a machine, as dtrace -l does");
   list->add_option("WORKLOAD", list_options.workload, "workload whose types are registered")
       ->type_name("");
+  FlagValues list_flags;
+  for (const char flag : {'n', 'P', 'm', 'f', 'i', 's'})
+    list->add_option(std::string("-") + flag, list_flags[flag], "only the probes that it names")
+        ->type_name(flag == 's' ? "SCRIPT" : "PROG")
+        ->allow_extra_args(false);
+  list->add_flag("-v", list_options.tracing.verbose, "attributes and arguments of each probe");
   add_machine_options(*list, list_options.machine, false);
+  app.add_subcommand("dtrace", "dtrace(1) on a machine that lives: dtmalloc dtrace --help");
   sim::ImportOptions import_options;
   CLI::App* import = app.add_subcommand("import", "make a workload from a capture");
   import->add_option("FORMAT", import_options.format, "vmstat-m or vmstat-z")
@@ -237,7 +230,7 @@ int main(int argc, char** argv) {
     const bool later = std::find(kLater.begin(), kLater.end(), first) != kLater.end();
     complain(later ? "the command " + first + " is not modelled yet"
                    : "unknown command '" + first + "'" + did_you_mean(first, kCommands));
-    print_error("Commands: run, list, import. Try `dtmalloc --help`.\n");
+    print_error("Commands: run, dtrace, list, import. Try `dtmalloc --help`.\n");
     return kUsage;
   }
   static const std::vector<std::string> kTop{"--help", "-h", "--version"};
@@ -246,8 +239,16 @@ int main(int argc, char** argv) {
     complain(std::find(of_run.begin(), of_run.end(), first) != of_run.end()
                  ? "the option " + first + " belongs to a command: dtmalloc run " + first + " ..."
                  : "unknown option " + first + did_you_mean(first, kTop));
-    print_error("Commands: run, list, import. Try `dtmalloc --help`.\n");
+    print_error("Commands: run, dtrace, list, import. Try `dtmalloc --help`.\n");
     return kUsage;
+  }
+  if (first == "dtrace") {
+    try {
+      return dtrace_command({argv + 2, argv + argc});
+    } catch (const KernelPanic& panic) {  // at boot
+      print_panic(panic);
+      return kPanic;
+    }
   }
   try {
     app.parse(argc, argv);
@@ -259,7 +260,10 @@ int main(int argc, char** argv) {
   }
   try {
     if (run->parsed()) return run_command(run_parser.ordered());
-    if (list->parsed()) return list_command(list_options);
+    if (list->parsed()) {
+      enter_tracing_flags(*list, list_flags, list_options.tracing);
+      return list_command(list_options);
+    }
   } catch (const KernelPanic& panic) {  // at boot
     print_panic(panic);
     return kPanic;

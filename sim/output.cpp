@@ -100,6 +100,17 @@ std::unique_ptr<Output> Output::open(const std::string& path,
   return out;
 }
 
+int Output::append_to(const std::string& path) {
+  flush();
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return errno;
+  path_ = path;
+  fd_ = fd;
+  owned_ = true;
+  eager_ = false;
+  return 0;
+}
+
 Output::~Output() {
   if (owned_ && fd_ >= 0) ::close(fd_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());

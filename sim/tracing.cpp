@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// D programs on the machine of a run.
+// D programs on a machine.
+// Counterpart:  dtrace.c (the command)
 
 #include "tracing.hpp"
-
-#include <cstring>
 
 namespace dtmalloc::sim {
 namespace {
@@ -15,44 +14,37 @@ dtrace::Framework& prepared(dtrace::Framework& framework, Kernel& kernel) {
   return framework;
 }
 
-// The types that the workload registers while programs run.
-void tell_later_types(const workload::Workload& workload, dtrace::Framework& framework) {
-  for (std::size_t body = 0; body < workload.bodies.size(); ++body) {
-    const std::vector<workload::Op>& ops = workload.bodies[body];
-    for (std::size_t i = body == 0 ? workload.boot_statements() : 0; i < ops.size(); ++i) {
-      if (ops[i].kind != workload::OpKind::type) continue;
-      const workload::TypeDecl& type = workload.types.at(ops[i].type);
-      dtrace::dtmalloc_type_later(framework, type.symbol, type.shortdesc,
-                                  "line " + std::to_string(ops[i].line));
-    }
-  }
+bool refused(const Diagnostic& error) {
+  const std::string& text = error.message;
+  print_error((text.starts_with("dtrace: ") ? "" : "dtrace: ") + text +
+              (text.ends_with('\n') ? "" : "\n"));
+  return false;
 }
 
 }  // namespace
 
-bool read_programs(const RunOptions& options, std::vector<dtrace::ProgramSource>& sources) {
-  for (const ProgramOption& program : options.programs) {
-    dtrace::ProgramSource source;
-    source.args = options.args;
-    if (!program.script) {
-      source.text = program.text;
-    } else {
-      source.kind = dtrace::ProgramSource::script;
-      source.name = program.text == "-" ? "<stdin>" : program.text;
-      auto text = workload::read_text(program.text);
-      if (!text) {
-        std::string reason = text.error().message;
-        const std::string name = program.text == "-" ? "standard input" : program.text;
-        const std::string prefix = "cannot read " + name + ": ";
-        if (reason.starts_with(prefix)) reason = reason.substr(prefix.size());
-        print_error("dtrace: failed to open " + name + ": " + reason + "\n");
-        return false;
-      }
-      source.text = std::move(*text);
-    }
-    sources.push_back(std::move(source));
+std::optional<dtrace::ProgramSource> read_program(const ProgramOption& program,
+                                                  const std::vector<std::string>& args) {
+  dtrace::ProgramSource source;
+  source.args = args;
+  if (!program.script) {
+    source.text = program.text;
+    source.context = program.context;
+    return source;
   }
-  return true;
+  source.kind = dtrace::ProgramSource::script;
+  source.name = program.text == "-" ? "<stdin>" : program.text;
+  auto text = workload::read_text(program.text);
+  if (!text) {
+    std::string reason = text.error().message;
+    const std::string name = program.text == "-" ? "standard input" : program.text;
+    const std::string prefix = "cannot read " + name + ": ";
+    if (reason.starts_with(prefix)) reason = reason.substr(prefix.size());
+    print_error("dtrace: failed to open " + name + ": " + reason + "\n");
+    return std::nullopt;
+  }
+  source.text = std::move(*text);
+  return source;
 }
 
 Tracing::Tracing(Kernel& kernel, Output& output)
@@ -63,13 +55,27 @@ Tracing::Tracing(Kernel& kernel, Output& output)
                     [&output](std::string_view text) {
                       output.flush();
                       print_error(text);
-                    }}) {}
+                    }}),
+      output_(output) {}
 
-bool Tracing::set_options(const RunOptions& options) {
-  for (const std::string& option : options.tracing) {
-    if (auto set = session_.set_option(option); !set) {
-      std::string text = "dtrace: failed to set -x " + option.substr(0, option.find('=')) + ": " +
-                         set.error().message + "\n";
+void Tracing::tell_later_types(const workload::Workload& workload) {
+  for (std::size_t body = 0; body < workload.bodies.size(); ++body) {
+    const std::vector<workload::Op>& ops = workload.bodies[body];
+    for (std::size_t i = body == 0 ? workload.boot_statements() : 0; i < ops.size(); ++i) {
+      if (ops[i].kind != workload::OpKind::type) continue;
+      const workload::TypeDecl& type = workload.types.at(ops[i].type);
+      dtrace::dtmalloc_type_later(framework_, type.symbol, type.shortdesc,
+                                  "line " + std::to_string(ops[i].line));
+    }
+  }
+}
+
+bool Tracing::set_options(const TracingOptions& options) {
+  show_dif_ = options.show_dif;
+  for (const TracingOptions::Setting& setting : options.settings) {
+    if (auto set = session_.set_option(setting.text); !set) {
+      std::string text =
+          "dtrace: failed to set " + setting.flag + ": " + set.error().message + "\n";
       for (const std::string& near : set.error().near_names) {
         text += (text.ends_with('\n') ? "  did you mean " : ", ") + near;
       }
@@ -80,28 +86,32 @@ bool Tracing::set_options(const RunOptions& options) {
   return true;
 }
 
-bool Tracing::start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources,
-                    const workload::Workload& workload) {
-  if (!set_options(options)) return false;
-  tell_later_types(workload, framework_);
-  std::vector<dtrace::ProgramId> programs;
-  for (const dtrace::ProgramSource& source : sources) {
-    auto program = session_.compile(source);
-    if (!program) {
-      print_error(dtrace::message_of(source, program.error()));
-      return false;
-    }
-    programs.push_back(*program);
-  }
-  const auto refused = [](const Diagnostic& error) {
-    const std::string& text = error.message;
-    print_error((text.starts_with("dtrace: ") ? "" : "dtrace: ") + text +
-                (text.ends_with('\n') ? "" : "\n"));
+bool Tracing::compile(const dtrace::ProgramSource& source) {
+  auto program = session_.compile(source);
+  if (!program) {
+    print_error(dtrace::message_of(source, program.error()));
     return false;
-  };
-  for (const dtrace::ProgramId program : programs) {
-    if (auto enabled = session_.enable(program); !enabled) return refused(enabled.error());
   }
+  if (show_dif_) print_error(session_.dump(*program, "dif"));
+  programs_.push_back(*program);
+  return true;
+}
+
+void Tracing::list(bool verbose) { session_.list(programs_, verbose); }
+
+bool Tracing::enable(const TracingOptions& options) {
+  for (const dtrace::ProgramId program : programs_) {
+    if (options.execute) {
+      if (auto enabled = session_.enable(program); !enabled) return refused(enabled.error());
+    }
+    if (options.verbose)
+      return refused(
+          {"D_SIM_UNSUPPORTED", {}, "-v of a traced program is not modelled", {}, {}, {}});
+  }
+  return true;
+}
+
+bool Tracing::go() {
   if (auto gone = session_.go(); !gone) return refused(gone.error());
   started_ = true;
   return true;

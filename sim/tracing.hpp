@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The D programs of a run: compiled and enabled after boot, stopped once.
+// The D programs of a machine: options, compilation, enabling, and the end, as dtrace(1) does them.
 
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <dtmalloc/kernel.hpp>
 #include <dtmalloc/workload/workload.hpp>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "commands.hpp"
@@ -14,28 +15,38 @@
 
 namespace dtmalloc::sim {
 
-// The sources of -n and -s; false: a message was printed.
-bool read_programs(const RunOptions& options, std::vector<dtrace::ProgramSource>& sources);
+// The source of -n or -s; nothing: a message was printed.
+std::optional<dtrace::ProgramSource> read_program(const ProgramOption& program,
+                                                  const std::vector<std::string>& args);
 
+// Requires: the kernel and the output outlive it. The steps come in the order of the members; each
+// that returns false has printed its message.
 class Tracing {
  public:
   Tracing(Kernel& kernel, Output& output);
 
-  // Options, compilation, enabling, BEGIN; false: a message was printed.
-  bool start(const RunOptions& options, const std::vector<dtrace::ProgramSource>& sources,
-             const workload::Workload& workload);
-  // Tracing ended by exit(); the workload goes on.
+  // The types that the workload registers while programs run: told to who asks for them.
+  void tell_later_types(const workload::Workload& workload);
+  bool set_options(const TracingOptions& options);
+  bool compile(const dtrace::ProgramSource& source);
+  // -l: the probes of the programs, or all.
+  void list(bool verbose);
+  // "matched" lines and the reports of -v; without `execute` the reports alone.
+  bool enable(const TracingOptions& options);
+  bool go();
+  // Tracing ended by exit(); the machine goes on.
   bool exited() const { return !stopped_ && session_.done(); }
   // END, the last pass, aggregations. Later calls do nothing.
   void stop();
   int exit_status() const { return session_.exit_status(); }
   bool had_errors() const { return session_.had_errors(); }
-  dtrace::Session& session() { return session_; }
 
  private:
-  bool set_options(const RunOptions& options);  // -x and its like
   dtrace::Framework framework_;
   dtrace::Session session_;
+  Output& output_;
+  std::vector<dtrace::ProgramId> programs_;
+  bool show_dif_ = false;
   bool started_ = false;
   bool stopped_ = false;
 };

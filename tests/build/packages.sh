@@ -3,7 +3,7 @@
 
 # What the command, the tests and the checks need, by the names of Debian 12.
 packages_demo="g++ cmake ninja-build libfmt-dev libcli11-dev"
-packages_test="$packages_demo libgtest-dev libgmock-dev libbenchmark-dev jq libxml2-utils mandoc"
+packages_test="$packages_demo libgtest-dev libgmock-dev libbenchmark-dev jq libxml2-utils mandoc cpp"
 packages_check="$packages_test clang libclang-rt-14-dev llvm-14 clang-format-14 valgrind pkg-config"
 
 say() { printf '== %s\n' "$*"; }

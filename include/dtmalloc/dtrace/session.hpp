@@ -74,6 +74,9 @@ class Session {
 
   // dtrace -l: heading and rows for a description (nullptr: all probes). False: nothing matched.
   bool list(const ProbeDescription* description);
+  // Heading, then the probes of the programs' descriptions, in order (no program: all probes); what
+  // matches nothing is a message. `verbose`: attributes and argument types below each.
+  void list(const std::vector<ProgramId>& programs, bool verbose);
 
   // What each stage of a compiled program looks like: "parse", "desugared", "types",
   // "dif", "clauses". "desugared" is the D program without if and else, as dtrace -d prints it.

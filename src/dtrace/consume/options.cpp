@@ -14,14 +14,17 @@ namespace dtmalloc::dtrace {
 namespace {
 
 enum class Kind : std::uint8_t {
-  flag,      // boolean or number
-  size,      // bytes
-  rate,      // ns
-  policy,    // bufpolicy
-  resize,    // bufresize
-  encoding,  // encoding
-  ignored,   // accepted: it changes nothing here
-  refused,   // not modelled
+  flag,          // boolean or number
+  size,          // bytes
+  rate,          // ns
+  policy,        // bufpolicy
+  resize,        // bufresize
+  encoding,      // encoding
+  cpp_argument,  // of the preprocessor
+  cpp_path,
+  stdc,
+  ignored,  // accepted: it changes nothing here
+  refused,  // not modelled
 };
 
 struct OptionInfo {
@@ -40,12 +43,12 @@ constexpr OptionInfo kOptions[] = {
     {"amin", kCompile, Kind::refused},
     {"argref", kCompile, Kind::flag},
     {"core", kCompile, Kind::refused},
-    {"cpp", kCompile, Kind::refused},
-    {"cpphdrs", kCompile, Kind::refused, true},
-    {"cpppath", kCompile, Kind::refused, true},
+    {"cpp", kCompile, Kind::flag},
+    {"cpphdrs", kCompile, Kind::cpp_argument, true},
+    {"cpppath", kCompile, Kind::cpp_path, true},
     {"ctypes", kCompile, Kind::refused},
     {"defaultargs", kCompile, Kind::flag},
-    {"define", kCompile, Kind::refused, true},
+    {"define", kCompile, Kind::cpp_argument, true},
     {"debug", kCompile, Kind::refused},
     {"droptags", kCompile, Kind::flag},
     {"dtypes", kCompile, Kind::refused},
@@ -53,7 +56,7 @@ constexpr OptionInfo kOptions[] = {
     {"encoding", kCompile, Kind::encoding},
     {"errtags", kCompile, Kind::flag},
     {"evaltime", kCompile, Kind::refused},
-    {"incdir", kCompile, Kind::refused, true},
+    {"incdir", kCompile, Kind::cpp_argument, true},
     {"iregs", kCompile, Kind::refused},
     {"kdefs", kCompile, Kind::refused},
     {"knodefs", kCompile, Kind::refused},
@@ -68,13 +71,13 @@ constexpr OptionInfo kOptions[] = {
     {"pgmax", kCompile, Kind::refused},
     {"pspec", kCompile, Kind::refused},
     {"setenv", kCompile, Kind::refused, true},
-    {"stdc", kCompile, Kind::refused, true},
+    {"stdc", kCompile, Kind::stdc, true},
     {"strip", kCompile, Kind::refused},
     {"syslibdir", kCompile, Kind::refused},
     {"tree", kCompile, Kind::refused},
     {"tregs", kCompile, Kind::refused},
     {"udefs", kCompile, Kind::refused},
-    {"undef", kCompile, Kind::refused, true},
+    {"undef", kCompile, Kind::cpp_argument, true},
     {"unodefs", kCompile, Kind::refused},
     {"unsetenv", kCompile, Kind::refused, true},
     {"verbose", kCompile, Kind::refused},
@@ -285,6 +288,25 @@ std::string Options::set(std::string_view name, std::string_view value, bool fro
     case Kind::encoding:
       if (value == "ascii") return {};
       return value == "utf8" ? "not modelled: encoding utf8" : kInvalidValue;
+    case Kind::cpp_argument:
+      if (name == "cpphdrs") {
+        if (value.data() != nullptr) return kInvalidValue;
+        cpp_arguments_.emplace_back("-H");
+        return {};
+      }
+      if (!has_value) return kInvalidValue;
+      cpp_arguments_.push_back((name == "define"   ? "-D"
+                                : name == "incdir" ? "-I"
+                                                   : "-U") +
+                               std::string(value));
+      return {};
+    case Kind::cpp_path:
+      if (!has_value) return kInvalidValue;
+      cpp_path_ = value;
+      return {};
+    case Kind::stdc:
+      // The host's preprocessor is an ISO one in each of them.
+      return value == "a" || value == "c" || value == "s" || value == "t" ? "" : kInvalidValue;
     case Kind::ignored:
       return {};
     case Kind::refused:

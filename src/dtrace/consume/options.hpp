@@ -26,8 +26,14 @@ class Options {
   std::uint64_t get(std::string_view name, std::uint64_t otherwise = 0) const;
   static std::vector<std::string> names();
 
+  // The preprocessor's: -D -U -I -H in the order given, and its path (empty: the system's).
+  const std::vector<std::string>& cpp_arguments() const { return cpp_arguments_; }
+  const std::string& cpp_path() const { return cpp_path_; }
+
  private:
   std::map<std::string, std::uint64_t, std::less<>> values_;
+  std::vector<std::string> cpp_arguments_;
+  std::string cpp_path_;
 };
 
 // "4m" -> 4194304, "101hz" -> 9900990 (ns), "yes" -> 1. False: not of this syntax.

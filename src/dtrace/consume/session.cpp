@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "dtrace/consume/preprocess.hpp"
 #include "dtrace/consume/session_impl.hpp"
 
 namespace dtmalloc::dtrace {
@@ -85,10 +86,6 @@ void append_place(std::string& text, const Diagnostic& diagnostic) {
   text += "    " + line + "\n    " + caret + "\n";
 }
 
-void dump_dif(std::string& text, const char* what, const VerifiedDif& dif) {
-  text += std::string("  ") + what + "\n" + disassemble(dif.object());
-}
-
 }  // namespace
 
 Session::Impl::Impl(Framework& framework, SessionSinks sinks)
@@ -162,6 +159,11 @@ bool Session::quiet() const { return impl_->quiet(); }
 Result<ProgramId> Session::compile(const ProgramSource& source) {
   CompileInput input;
   input.text = source.text;
+  if (source.kind == ProgramSource::script && impl_->options.is_set("cpp")) {
+    auto text = preprocess(source.text, impl_->options.cpp_path(), impl_->options.cpp_arguments());
+    if (!text) return text.error();
+    input.text = std::move(*text);
+  }
   if (source.kind == ProgramSource::script) input.file = source.name;
   input.context = spec_context(source.context);
   Options& options = impl_->options;
@@ -271,49 +273,18 @@ void Session::stop() {
   if (impl_->active && !impl_->stopped && !impl_->passing) impl_->finish();
 }
 
-bool Session::list(const ProbeDescription* description) {
-  std::string text;
-  append(text, "%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
-  const auto row = [&](const Framework::ProbeInfo& probe) {
-    append(text, "%5d %10s %17s %33s %s\n", static_cast<int>(probe.id),
-           probe.description.provider.c_str(), probe.description.module.c_str(),
-           probe.description.function.c_str(), probe.description.name.c_str());
-  };
-  bool found = true;
-  if (description == nullptr) {
-    for (const Framework::ProbeInfo& probe : impl_->framework.probes()) row(probe);
-  } else {
-    const std::vector<ProbeId> ids = impl_->framework.match(*description);
-    found = !ids.empty();
-    for (const ProbeId id : ids) row(impl_->framework.probe(id));
-  }
-  impl_->out(text);
-  if (!found) {
-    impl_->message("failed to match " + to_string(*description) + ": No probe matches description");
-  }
-  return found;
-}
-
 std::string Session::dump(ProgramId program, std::string_view stage) const {
   DTM_CHECK(program < impl_->programs.size(), "no such program");
   const CompiledProgram& compiled = impl_->programs[program];
   if (stage == "parse") return compiled.parse_dump;
   if (stage == "desugared") return compiled.desugar_dump;
   if (stage == "types") return compiled.type_dump;
+  if (stage == "dif") return impl_->dif_listing(program);
   std::string text;
   for (const Clause& clause : compiled.program->clauses) {
     text += to_string(clause.description) + "\n";
-    if (stage == "clauses") {
-      append(text, "  %s, %zu actions\n", clause.predicate ? "predicate" : "no predicate",
-             clause.actions.size());
-      continue;
-    }
-    if (clause.predicate) dump_dif(text, "predicate", *clause.predicate);
-    for (const Action& action : clause.actions) {
-      for (const Value& value : action.values) dump_dif(text, "value", value.dif);
-      if (action.argument) dump_dif(text, "argument", action.argument->dif);
-      if (action.increment) dump_dif(text, "increment", action.increment->dif);
-    }
+    append(text, "  %s, %zu actions\n", clause.predicate ? "predicate" : "no predicate",
+           clause.actions.size());
   }
   return text;
 }

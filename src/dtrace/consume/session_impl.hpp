@@ -112,6 +112,8 @@ struct Session::Impl {
   }
   TimeFormat time_format() const { return {framework.cpus().clock().is_real(), symbol_text()}; }
 
+  std::string dif_listing(ProgramId program) const;  // dif_listing.cpp: dtrace -S
+
   // --- pass.cpp
   void guarded_pass();  // unless tracing has ended. Requires: mutex held
   void pass(bool final);

@@ -300,6 +300,8 @@ void copy_readable(const DifState& state, std::uint64_t address, const void* hos
 std::size_t copy_text(const DifState& state, std::uint64_t address, const void* host, std::byte* to,
                       std::size_t size);
 
-std::string disassemble(const DifObject& object);  // as dtrace -S prints it
+// Instructions as dtrace -S prints them; without the variables those of programs have no names.
+std::string disassemble(const DifObject& object, const VariableList* variables = nullptr);
+std::string_view builtin_name(std::uint32_t id);  // "execname"; empty: no such variable
 
 }  // namespace dtmalloc::dtrace

@@ -24,7 +24,9 @@ constexpr std::array<DifOpInfo, 256> op_table() {
 }
 constexpr std::array<DifOpInfo, 256> kOps = op_table();
 
-std::string_view variable_name(unsigned id) {
+}  // namespace
+
+std::string_view builtin_name(std::uint32_t id) {
   static constexpr std::array<std::string_view, 0x24> kNames = {
       "curthread", "timestamp", "vtimestamp",    "ipl",         "epid",       "id",
       "arg0",      "arg1",      "arg2",          "arg3",        "arg4",       "arg5",
@@ -40,7 +42,33 @@ std::string_view variable_name(unsigned id) {
   return {};
 }
 
-std::string operands(const DifObject& object, DifWord word) {
+namespace {
+
+Scope scope_of(unsigned op) {
+  switch (static_cast<DifOp>(op)) {
+    case DifOp::ldta:
+    case DifOp::ldts:
+    case DifOp::stts:
+    case DifOp::ldtaa:
+    case DifOp::sttaa:
+      return Scope::thread;
+    case DifOp::ldls:
+    case DifOp::stls:
+      return Scope::local;
+    default:
+      return Scope::global;
+  }
+}
+
+// The remark behind an instruction that names a variable.
+std::string variable_note(DifWord word, std::uint32_t id, const VariableList* variables) {
+  const VariableDesc* user =
+      variables == nullptr ? nullptr : variables->find(scope_of(word.op()), id);
+  const std::string_view name = user != nullptr ? user->name : builtin_name(id);
+  return name.empty() ? std::string() : fmt::format("\t\t! DT_VAR({}) = \"{}\"", id, name);
+}
+
+std::string operands(const DifObject& object, DifWord word, const VariableList* variables) {
   switch (dif_op_info(word.op()).form) {
     case DifForm::rrr:
       return fmt::format("%r{}, %r{}, %r{}", word.r1(), word.r2(), word.rd());
@@ -70,16 +98,15 @@ std::string operands(const DifObject& object, DifWord word) {
           word.index() < object.strings.size() ? object.strings.c_str() + word.index() : "");
     case DifForm::var:
     case DifForm::setvar: {
-      const std::string_view name = variable_name(word.index());
-      const std::string note = name.empty() ? "" : fmt::format("\t\t! {}", name);
+      const std::string note = variable_note(word, word.index(), variables);
       if (dif_op_info(word.op()).form == DifForm::var) {
         return fmt::format("DT_VAR({}), %r{}{}", word.index(), word.rd(), note);
       }
       return fmt::format("%r{}, DT_VAR({}){}", word.rd(), word.index(), note);
     }
     case DifForm::arr:
-      return fmt::format("DT_VAR({}), %r{}, %r{}\t\t! {}", word.r1(), word.r2(), word.rd(),
-                         variable_name(word.r1()));
+      return fmt::format("DT_VAR({}), %r{}, %r{}{}", word.r1(), word.r2(), word.rd(),
+                         variable_note(word, word.r1(), variables));
     case DifForm::call:
       return fmt::format("DIF_SUBR({}), %r{}\t\t! {}", word.index(), word.rd(),
                          subroutine_name(word.index()));
@@ -188,12 +215,12 @@ std::string_view fault_text(Fault fault) {
   return "unknown fault";
 }
 
-std::string disassemble(const DifObject& object) {
+std::string disassemble(const DifObject& object, const VariableList* variables) {
   std::string out = fmt::format("{:<3} {:<8}    {}\n", "OFF", "OPCODE", "INSTRUCTION");
   for (std::size_t pc = 0; pc < object.text.size(); ++pc) {
     const DifWord word{object.text[pc]};
     const DifOpInfo& info = dif_op_info(word.op());
-    const std::string tail = operands(object, word);
+    const std::string tail = operands(object, word, variables);
     out += fmt::format("{:02}: {:08x}    {}", pc, word.word,
                        info.form == DifForm::unknown ? "???" : info.name);
     if (!tail.empty()) {

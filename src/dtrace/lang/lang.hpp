@@ -52,6 +52,10 @@ struct CompileOutput {
 // dtrace(1) says so (spec/dtrace.md 18.1).
 Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, ProgramSpace& space);
 
+// The type of a built-in variable, "pid_t"; empty: there is none of this name, or it has no one
+// type.
+std::string_view builtin_type(std::string_view name);
+
 // A description with right-to-left fields (spec/dtrace.md 1.2).
 Result<ProbeDescription> parse_description(std::string_view text, SpecContext context);
 

@@ -192,6 +192,11 @@ std::string_view kind_name(FunctionKind kind) {
   return {};
 }
 
+std::string_view builtin_type(std::string_view name) {
+  const BuiltinVariable* found = find_builtin(name);
+  return found == nullptr ? std::string_view() : found->type;
+}
+
 std::vector<std::string> all_names(const ProgramSpace& space) {
   std::vector<std::string> names;
   for (const VariableDesc& variable : space.variables) {

@@ -263,7 +263,7 @@ TEST_F(DifRun, Disassembles) {
             "OFF OPCODE      INSTRUCTION\n"
             "00: 25000001    setx DT_INTEGER[0], %r1\t\t! 0x10\n"
             "01: 07010102    add  %r1, %r1, %r2\n"
-            "02: 29011603    ldgs DT_VAR(278), %r3\t\t! pid\n"
+            "02: 29011603    ldgs DT_VAR(278), %r3\t\t! DT_VAR(278) = \"pid\"\n"
             "03: 11000004    ba   4\n"
             "04: 23000002    ret  %r2\n");
 }

@@ -131,7 +131,7 @@ TEST(DCodegen, IsShortForTheManualsExample) {
   EXPECT_EQ(disassemble(action.values.at(0).dif.object()),
             "OFF OPCODE      INSTRUCTION\n"
             "00: 25000001    setx DT_INTEGER[0], %r1\t\t! 0x0\n"
-            "01: 28000101    ldga DT_VAR(0), %r1, %r1\t\t! args\n"
+            "01: 28000101    ldga DT_VAR(0), %r1, %r1\t\t! DT_VAR(0) = \"args\"\n"
             "02: 25000102    setx DT_INTEGER[1], %r2\t\t! 0x10\n"
             "03: 07010201    add  %r1, %r2, %r1\n"
             "04: 22010101    ldx  [%r1], %r1\t\t! pointer\n"

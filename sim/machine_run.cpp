@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Runs a workload under programs that trace it.
+
+#include "machine_run.hpp"
+
+#include "machine.hpp"
+
+namespace dtmalloc::sim {
+
+MachineRun::MachineRun(const workload::Workload& workload, const KernelConfig& config,
+                       Output& output, Manner manner)
+    : workload_(workload),
+      output_(output),
+      manner_(manner),
+      kernel_(config),
+      runner_((kernel_.cpus().bind(0), workload), kernel_,
+              {.attention = &attention,
+               .attend = [this] { return attend(); },
+               .report = [this](const Diagnostic& d) { message(to_string(d)); },
+               .note = [this](const Diagnostic& d) { note(d); }}) {
+  if (manner == whole) progress_.emplace();
+  CpuSet& cpus = kernel_.cpus();
+  cpus.set_console([this](std::string_view text) {
+    output_.flush();
+    print_error(text);
+  });
+  cpus.set_interrupt_check([this] {
+    if (kernel_.config().real_clock) output_.flush();  // a pass may have ended
+    return attention.load(std::memory_order_relaxed) || (tracing_ && tracing_->exited());
+  });
+}
+
+bool MachineRun::boot() {
+  auto booted = runner_.boot();
+  if (!booted) message(to_string(booted.error()));
+  return static_cast<bool>(booted);
+}
+
+Tracing& MachineRun::tracing() {
+  if (!tracing_) {
+    tracing_.emplace(kernel_, output_);
+    tracing_->tell_later_types(workload_);
+  }
+  return *tracing_;
+}
+
+const workload::Outcome& MachineRun::run() {
+  // exit() in BEGIN: nothing of the machine runs.
+  if (manner_ == whole || !tracing_ || !tracing_->exited()) outcome_ = runner_.run();
+  end_progress();
+  if (outcome_.error) message(to_string(*outcome_.error));
+  if (outcome_.panic) {
+    output_.flush();
+    print_panic(*outcome_.panic);
+    for (const workload::ThreadPlace& place : outcome_.panic_places)
+      print_error("  at " + workload_.file + ":" + std::to_string(place.line) + ", " +
+                  place.execname + " (tid " + std::to_string(place.tid) + ")\n");
+  }
+  stop_tracing();
+  return outcome_;
+}
+
+bool MachineRun::attend() {
+  attention.store(false, std::memory_order_relaxed);
+  if (InterruptGuard::interrupted()) {
+    // Off the line of the "^C"; every thread of the workload comes here.
+    if (tracing_ && !tracing_->exited() && !interrupt_shown_) output_.write("\n");
+    interrupt_shown_ = true;
+    return false;
+  }
+  if (tracing_ && tracing_->exited()) {
+    if (manner_ == as_dtrace1) return false;
+    if (curcpu->critbase == 0) tracing_->stop();
+  }
+  if (output_.failed()) return false;
+  if (progress_ && progress_->due()) {
+    progress_shown_ = true;
+    print_error("\r" + std::to_string(runner_.operations()) + " operations, " +
+                std::to_string(kernel_.cpus().clock().now() / 1000000) + " ms of virtual time");
+  }
+  return true;
+}
+
+void MachineRun::end_progress() {
+  if (progress_shown_) print_error("\r\x1b[K");
+  progress_shown_ = false;
+}
+
+void MachineRun::message(const std::string& text) {
+  end_progress();
+  output_.flush();
+  print_error(text);
+}
+
+// A remark of ours on the workload: one line.
+void MachineRun::note(const Diagnostic& d) {
+  std::string text = "dtmalloc: ";
+  if (d.where.line != 0)
+    text += d.where.file + ":" + std::to_string(d.where.line) + ":" +
+            std::to_string(d.where.column) + ": ";
+  text += d.message;
+  for (std::size_t i = 0; i < d.near_names.size(); ++i)
+    text += (i == 0 ? "; did you mean '" : "' or '") + d.near_names[i];
+  message(text + (d.near_names.empty() ? "\n" : "'?\n"));
+}
+
+// After a panic the consumer still shows what it has; the machine itself may refuse END.
+void MachineRun::stop_tracing() {
+  if (!tracing_) return;
+  try {
+    tracing_->stop();
+  } catch (const KernelPanic&) {
+  }
+}
+
+}  // namespace dtmalloc::sim
