@@ -136,7 +136,7 @@ struct Kernel::Impl {
   bool hook_enabled = false;
   FunctionProbes function_probes;
   bool functions_traced = false;  // kGuardTwin stands on each CPU
-  int cpus_made = 0;  // some may not have joined yet
+  int cpus_made = 0;              // some may not have joined yet
   // Runs `change` under hook_mutex, then `apply` on every CPU that was made before it.
   void change_hook(const std::function<void()>& change, const std::function<void(Cpu&)>& apply);
 

@@ -56,8 +56,8 @@ void* malloc_domainset_exec(Kernel::Impl& k, std::size_t size, malloc_type* mtp,
       [&] { return from_domains(k, size, mtp, ds, flags | kM_EXEC, name); }, size, mtp, &ds, flags);
 }
 
-void* aligned_from_domains(Kernel::Impl& k, std::size_t size, std::size_t align,
-                           malloc_type* mtp, const domainset& ds, int flags, const char* name) {
+void* aligned_from_domains(Kernel::Impl& k, std::size_t size, std::size_t align, malloc_type* mtp,
+                           const domainset& ds, int flags, const char* name) {
   const bool power = (align & (align - 1)) == 0;  // 0 passes
   if (k.invariants() && !power)
     k.panic("malloc_domainset_aligned: wrong align %#zx size %#zx", align, size);
@@ -100,10 +100,9 @@ void* contigmalloc_from(Kernel::Impl& k, std::size_t size, malloc_type* mtp, con
   const std::size_t osize = size;
   if (k.release.contig_redzone) size = redzone_size(k, size);
   const Note note(name, osize, mtp, flags);
-  void* addr =
-      ds == nullptr
-          ? kmem_alloc_contig(*k.vm, size, flags, low, high, alignment, boundary)
-          : kmem_alloc_contig_domainset(*k.vm, *ds, size, flags, low, high, alignment, boundary);
+  void* addr = ds == nullptr ? kmem_alloc_contig(*k.vm, size, flags, low, high, alignment, boundary)
+                             : kmem_alloc_contig_domainset(*k.vm, *ds, size, flags, low, high,
+                                                           alignment, boundary);
   if (addr == nullptr) return nullptr;
   k.vm->page_slab[k.vm->page_of(addr)].store(size << SLAB_COOKIE_SHIFT | SLAB_COOKIE_CONTIG_MALLOC,
                                              std::memory_order_release);
@@ -185,10 +184,10 @@ void* kern_mallocarray_domainset(std::size_t nmemb, std::size_t size, malloc_typ
         if (dtmalloc::would_overflow(nmemb, size))
           k->panic("mallocarray_domainset: %zu * %zu overflowed", nmemb, size);
         if (failure_planned(*k, mtp, flags)) return nullptr;
-        return note_allocation(*k,
-                               dtmalloc::malloc_domainset(*k, nmemb * size, mtp, *ds, flags,
-                                                          "mallocarray_domainset"),
-                               nmemb * size, mtp);
+        return note_allocation(
+            *k,
+            dtmalloc::malloc_domainset(*k, nmemb * size, mtp, *ds, flags, "mallocarray_domainset"),
+            nmemb * size, mtp);
       },
       nmemb, size, mtp, ds, flags);
 }

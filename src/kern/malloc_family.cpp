@@ -88,15 +88,13 @@ void contigfree_by_size(Kernel::Impl& k, void* addr, std::size_t size, malloc_ty
 
 std::size_t usable_size(Kernel::Impl& k, const void* addr) {
   if (addr == nullptr) return 0;
-  if (Memguard* memguard = k.vm->memguard.get();
-      memguard != nullptr && memguard->owns(addr))
+  if (Memguard* memguard = k.vm->memguard.get(); memguard != nullptr && memguard->owns(addr))
     return memguard->req_size(addr);
   if (k.redzone != nullptr) return k.redzone->get_size(addr);
   const std::uintptr_t word = k.slab_word(addr);
   if (word == 0)
     k.panic("malloc_usable_size: address %p(%p) is not allocated", addr,
-             reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(addr) &
-                                     ~(kPageSize - 1)));
+            reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(addr) & ~(kPageSize - 1)));
   if ((word & SLAB_COOKIE_MASK) == SLAB_COOKIE_SLAB_PTR)
     return reinterpret_cast<uma_slab*>(word)->us_keg->zone->uz_size;
   return round_page(word >> SLAB_COOKIE_SHIFT);
@@ -122,8 +120,8 @@ void* kern_realloc(void* addr, std::size_t size, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return nullptr;
   void* block = in_function(
-      KernelFunction::realloc,
-      [&] { return dtmalloc::realloc_slow(*k, addr, size, mtp, flags); }, addr, size, mtp, flags);
+      KernelFunction::realloc, [&] { return dtmalloc::realloc_slow(*k, addr, size, mtp, flags); },
+      addr, size, mtp, flags);
   if (k->ledger != nullptr && addr != nullptr && block != nullptr)
     k->ledger->impl().resized(mtp, addr, block, size);
   return block;

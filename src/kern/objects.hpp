@@ -2,7 +2,8 @@
 // The kernel's global variables that D programs may name, at their simulated addresses.
 //
 // Counterpart:  the data of kern_malloc.c, subr_smp.c, kern_clock.c, as CTF describes it
-// Locking:      made at boot, read only afterwards; what the variables hold is as racy as in a kernel
+// Locking:      made at boot, read only afterwards; what the variables hold is as racy as in a
+// kernel
 #pragma once
 
 #include <cstdint>

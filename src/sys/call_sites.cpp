@@ -97,8 +97,7 @@ std::optional<CallSites::Code> CallSites::find(std::string_view module,
                                                std::string_view function) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [start, code] : code_)
-    if (code.function == function && (module.empty() || code.module == module))
-      return code;
+    if (code.function == function && (module.empty() || code.module == module)) return code;
   return std::nullopt;
 }
 

@@ -12,8 +12,8 @@
 #include <bit>
 #include <cstring>
 
-#include "vm/memguard.hpp"
 #include "smp/functions.hpp"
+#include "vm/memguard.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -338,7 +338,8 @@ void check_reserve_flags(Vm& vm, int flags) {
 
 void* kmem_malloc_domainset(Vm& vm, const domainset& ds, std::size_t size, int flags) {
   return in_function(
-      KernelFunction::kmem_malloc_domainset, [&]() -> void* {
+      KernelFunction::kmem_malloc_domainset,
+      [&]() -> void* {
         const std::uint64_t pages = pages_of(size);
         if (!sane_size(vm, size, flags)) return nullptr;
         check_reserve_flags(vm, flags);
@@ -356,19 +357,22 @@ void* kmem_malloc_domainset(Vm& vm, const domainset& ds, std::size_t size, int f
             std::memset(addr, 0, pages * kPageBytes);
         }
         return addr;
-      }, &ds, size, flags);
+      },
+      &ds, size, flags);
 }
 
 void* kmem_malloc(Vm& vm, std::size_t size, int flags) {
   return in_function(
-      KernelFunction::kmem_malloc, [&] { return kmem_malloc_domainset(vm, *DOMAINSET_RR(), size, flags); }, size, flags);
+      KernelFunction::kmem_malloc,
+      [&] { return kmem_malloc_domainset(vm, *DOMAINSET_RR(), size, flags); }, size, flags);
 }
 
 void* kmem_alloc_contig_domainset(Vm& vm, const domainset& ds, std::size_t size, int flags,
                                   std::uint64_t low, std::uint64_t high, std::size_t alignment,
                                   std::uint64_t boundary) {
   return in_function(
-      KernelFunction::kmem_alloc_contig_domainset, [&]() -> void* {
+      KernelFunction::kmem_alloc_contig_domainset,
+      [&]() -> void* {
         const std::uint64_t pages = pages_of(size);
         if (!sane_size(vm, size, flags)) return nullptr;
         check_reserve_flags(vm, flags);
@@ -377,12 +381,15 @@ void* kmem_alloc_contig_domainset(Vm& vm, const domainset& ds, std::size_t size,
         if (vm_domainset_iter_policy_init(di, vm, ds, &domain, &flags) != 0) return nullptr;
         std::uint64_t first;
         while (true) {
-          // spec/malloc9.md 3.7: a domain without such a range leaves the set; nobody waits for none.
+          // spec/malloc9.md 3.7: a domain without such a range leaves the set; nobody waits for
+          // none.
           bool nowhere = false;
-          first = vm.page_alloc_contig(domain, pages, flags, low, high, alignment, boundary, &nowhere);
+          first =
+              vm.page_alloc_contig(domain, pages, flags, low, high, alignment, boundary, &nowhere);
           if (first == Vm::kNoPage && !nowhere && (flags & m::NORECLAIM) == 0 &&
               reclaim_contig(vm, domain, pages, low, high))
-            first = vm.page_alloc_contig(domain, pages, flags, low, high, alignment, boundary, &nowhere);
+            first = vm.page_alloc_contig(domain, pages, flags, low, high, alignment, boundary,
+                                         &nowhere);
           pages_changed(vm);
           if (first != Vm::kNoPage) break;
           if (nowhere) vm_domainset_iter_ignore(di, domain);
@@ -391,25 +398,30 @@ void* kmem_alloc_contig_domainset(Vm& vm, const domainset& ds, std::size_t size,
         void* addr = vm.page_address(first);
         if ((flags & m::ZERO) != 0) std::memset(addr, 0, pages * kPageBytes);
         return addr;
-      }, &ds, size, flags, low, high, alignment, boundary, VM_MEMATTR_DEFAULT);
+      },
+      &ds, size, flags, low, high, alignment, boundary, VM_MEMATTR_DEFAULT);
 }
 
 void* kmem_alloc_contig(Vm& vm, std::size_t size, int flags, std::uint64_t low, std::uint64_t high,
                         std::size_t alignment, std::uint64_t boundary) {
   return in_function(
-      KernelFunction::kmem_alloc_contig, [&]() -> void* {
+      KernelFunction::kmem_alloc_contig,
+      [&]() -> void* {
         return kmem_alloc_contig_domainset(vm, *DOMAINSET_RR(), size, flags, low, high, alignment,
                                            boundary);
-      }, size, flags, low, high, alignment, boundary, VM_MEMATTR_DEFAULT);
+      },
+      size, flags, low, high, alignment, boundary, VM_MEMATTR_DEFAULT);
 }
 
 void kmem_free(Vm& vm, void* addr, std::size_t size) {
   in_function(
-      KernelFunction::kmem_free, [&] {
+      KernelFunction::kmem_free,
+      [&] {
         if (!vm.in_arena(addr) || reinterpret_cast<std::uintptr_t>(addr) % kPageBytes != 0)
           vm.cpus.panic("kmem_free: address is not that of a block");
         vm.page_free(vm.page_of(addr), pages_of(size));
-      }, addr, size);
+      },
+      addr, size);
 }
 
 PageInfo page_info(const Vm& vm, const void* addr) {

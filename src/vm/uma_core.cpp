@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "smp/functions.hpp"
 #include "smp/section.hpp"
 #include "vm/memguard.hpp"
-#include "smp/functions.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -352,18 +352,21 @@ static void* zalloc_arg(uma_zone* zone, void* udata, int flags) {
 void* uma_zalloc_arg(uma_zone* zone, void* udata, int flags) {
   zone->vm->cpus.bind_any();
   return in_function(
-      KernelFunction::uma_zalloc_arg, [&] { return zalloc_arg(zone, udata, flags); }, zone, udata, flags);
+      KernelFunction::uma_zalloc_arg, [&] { return zalloc_arg(zone, udata, flags); }, zone, udata,
+      flags);
 }
 
 void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
   zone->vm->cpus.bind_any();
   return in_function(
-      KernelFunction::uma_zalloc_domain, [&]() -> void* {
+      KernelFunction::uma_zalloc_domain,
+      [&]() -> void* {
         Vm& vm = *zone->vm;
         if (vm.config.domains == 1) return uma_zalloc_arg(zone, udata, flags);
         vm.cpus.bind_any();
         if (vm.config.invariants) {
-          if (!zone->first_touch()) vm.cpus.panic("uma_zalloc_domain: called with non-FIRSTTOUCH zone.");
+          if (!zone->first_touch())
+            vm.cpus.panic("uma_zalloc_domain: called with non-FIRSTTOUCH zone.");
           uma_zalloc_debug(*zone, flags);
         }
         if (vm.memguard != nullptr) {
@@ -373,7 +376,8 @@ void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
         uma_bucket* bucket = zone_take_bucket(*zone, domain);
         if (bucket == nullptr) return zone_alloc_item(*zone, udata, domain, flags);
         void* item = bucket->items()[--bucket->ub_cnt];
-        // DEVIATES: an emptied bucket goes back to its zone: in the list it would pass for a full one.
+        // DEVIATES: an emptied bucket goes back to its zone: in the list it would pass for a full
+        // one.
         if (bucket->ub_cnt != 0)
           zone_put_bucket(*zone, domain, bucket, udata, true);
         else
@@ -381,7 +385,8 @@ void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
         item = item_ctor(*zone, item, udata, flags);
         if (item != nullptr) zone->uz_allocs.fetch_add(1, std::memory_order_relaxed);
         return item;
-      }, zone, udata, domain, flags);
+      },
+      zone, udata, domain, flags);
 }
 
 static void zfree_arg(uma_zone* zone, void* item, void* udata) {
@@ -426,7 +431,8 @@ static void zfree_arg(uma_zone* zone, void* item, void* udata) {
 void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
   zone->vm->cpus.bind_any();
   in_function(
-      KernelFunction::uma_zfree_arg, [&] { return zfree_arg(zone, item, udata); }, zone, item, udata);
+      KernelFunction::uma_zfree_arg, [&] { return zfree_arg(zone, item, udata); }, zone, item,
+      udata);
 }
 
 // Straight from a slab, counted by the zone.

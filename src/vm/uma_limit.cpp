@@ -7,8 +7,8 @@
 //               action of uma_zone_set_maxaction() is a callout that is due at once
 #include <algorithm>
 
-#include "sys/format.hpp"
 #include "smp/functions.hpp"
+#include "sys/format.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -158,7 +158,8 @@ void zone_free_limit(uma_zone& zone, int count) {
 // spec/malloc9.md 5.12, as the rest of this file.
 void uma_zone_set_maxcache(uma_zone* zone, int nitems) {
   in_function(
-      KernelFunction::uma_zone_set_maxcache, [&] {
+      KernelFunction::uma_zone_set_maxcache,
+      [&] {
         Vm& vm = *zone->vm;
         const bool crosses = zone->first_touch() && vm.config.domains > 1;
         const int buckets =
@@ -169,12 +170,14 @@ void uma_zone_set_maxcache(uma_zone* zone, int nitems) {
         zone->uz_bucket_size.store(zone->uz_bucket_size_max);
         zone->uz_bucket_size_min = std::min(zone->uz_bucket_size_min, zone->uz_bucket_size_max);
         zone->uz_bucket_max = static_cast<std::uint64_t>(std::max(0, nitems - buckets * size));
-      }, zone, nitems);
+      },
+      zone, nitems);
 }
 
 int uma_zone_set_max(uma_zone* zone, int nitems) {
   return in_function(
-      KernelFunction::uma_zone_set_max, [&]() -> int {
+      KernelFunction::uma_zone_set_max,
+      [&]() -> int {
         uma_zone_set_maxcache(zone, nitems);
         ZoneLimit& limit = zone->limit;
         std::deque<ZoneLimit::Ticket*> woken;
@@ -187,7 +190,8 @@ int uma_zone_set_max(uma_zone* zone, int nitems) {
         }
         for (ZoneLimit::Ticket* ticket : woken) zone->vm->cpus.wakeup(ticket);
         return nitems;
-      }, zone, nitems);
+      },
+      zone, nitems);
 }
 
 int uma_zone_get_max(uma_zone* zone) { return static_cast<int>(zone->limit.uz_max_items.load()); }

@@ -8,8 +8,8 @@
 //               caller, so the empty buckets land in its caches: a thread is bound to one CPU
 #include <utility>
 
-#include "sys/format.hpp"
 #include "smp/functions.hpp"
+#include "sys/format.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -202,7 +202,8 @@ bool uma_timeout_pass(Vm& vm) {
 
 void uma_zone_reclaim_domain(uma_zone* zone, int req, int domain) {
   in_function(
-      KernelFunction::uma_zone_reclaim_domain, [&] {
+      KernelFunction::uma_zone_reclaim_domain,
+      [&] {
         switch (req) {
           case UMA_RECLAIM_TRIM:
             zone_reclaim(*zone, domain, Reclaim::trim);
@@ -216,22 +217,26 @@ void uma_zone_reclaim_domain(uma_zone* zone, int req, int domain) {
           default:
             unhandled(*zone->vm, req);
         }
-      }, zone, req, domain);
+      },
+      zone, req, domain);
 }
 
 void uma_zone_reclaim(uma_zone* zone, int req) {
   zone->vm->cpus.bind_any();
   in_function(
-      KernelFunction::uma_zone_reclaim, [&] {
+      KernelFunction::uma_zone_reclaim,
+      [&] {
         zone->vm->cpus.bind_any();
         uma_zone_reclaim_domain(zone, req, UMA_ANYDOMAIN);
-      }, zone, req);
+      },
+      zone, req);
 }
 
 void uma_reclaim_domain(Vm& vm, int req, int domain) {
   vm.cpus.bind_any();
   in_function(
-      KernelFunction::uma_reclaim_domain, [&] {
+      KernelFunction::uma_reclaim_domain,
+      [&] {
         vm.cpus.bind_any();
         bucket_enable(vm);
         const ZonesInUse in_use(vm);
@@ -263,7 +268,8 @@ void uma_reclaim_domain(Vm& vm, int req, int domain) {
           if (zone != nullptr) zone_reclaim(*zone, domain, Reclaim::drain);
         for (uma_zone* zone : vm.bucket_zones)
           if (zone != nullptr) zone_reclaim(*zone, domain, Reclaim::drain);
-      }, req, domain);
+      },
+      req, domain);
 }
 
 void uma_reclaim(Vm& vm, int req) {

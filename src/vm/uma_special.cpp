@@ -50,7 +50,8 @@ void zone_give_back(uma_zone& zone, void** items, int count) {
 uma_zone* uma_zsecond_create(const char* name, uma_ctor ctor, uma_dtor dtor, uma_init zinit,
                              uma_fini zfini, uma_zone* primary) {
   return in_function(
-      KernelFunction::uma_zsecond_create, [&]() -> uma_zone* {
+      KernelFunction::uma_zsecond_create,
+      [&]() -> uma_zone* {
         Vm& vm = *primary->vm;
         uma_keg* keg = primary->uz_keg;
         if (keg == nullptr || (primary->uz_flags & UMA_ZONE_SECONDARY) != 0)
@@ -64,14 +65,16 @@ uma_zone* uma_zsecond_create(const char* name, uma_ctor ctor, uma_dtor dtor, uma
         zone.uz_init = zinit;
         zone.uz_fini = zfini;
         return &zone;
-      }, name, ctor, dtor, zinit, zfini, primary);
+      },
+      name, ctor, dtor, zinit, zfini, primary);
 }
 
 uma_zone* uma_zcache_create(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
                             uma_dtor dtor, uma_init zinit, uma_fini zfini, uma_import import,
                             uma_release release, void* arg, std::uint32_t flags) {
   return in_function(
-      KernelFunction::uma_zcache_create, [&]() -> uma_zone* {
+      KernelFunction::uma_zcache_create,
+      [&]() -> uma_zone* {
         DTM_CHECK(import != nullptr && release != nullptr, "uma_zcache_create: import and release");
         check_zone_flags(vm, flags);
         check_zone_size(vm, name, size);
@@ -85,28 +88,33 @@ uma_zone* uma_zcache_create(Vm& vm, const char* name, std::size_t size, uma_ctor
         zone.uz_release = release;
         zone.uz_arg = arg;
         return &zone;
-      }, name, size, ctor, dtor, zinit, zfini, import, release, arg, flags);
+      },
+      name, size, ctor, dtor, zinit, zfini, import, release, arg, flags);
 }
 
 // --- reserves
 
 void uma_zone_reserve(uma_zone* zone, int items) {
   in_function(
-      KernelFunction::uma_zone_reserve, [&] {
+      KernelFunction::uma_zone_reserve,
+      [&] {
         if (zone->uz_keg == nullptr) return;
         zone->uz_keg->uk_reserve = static_cast<std::uint32_t>(items);
-      }, zone, items);
+      },
+      zone, items);
 }
 
 void uma_prealloc(uma_zone* zone, int items) {
   zone->vm->cpus.bind_any();
   in_function(
-      KernelFunction::uma_prealloc, [&] {
+      KernelFunction::uma_prealloc,
+      [&] {
         uma_keg* keg = zone->uz_keg;
         if (keg == nullptr) return;
         zone->vm->cpus.bind_any();
         for (int made = 0; made < items; made += keg->uk_ipers) keg_prealloc_slab(*keg);
-      }, zone, items);
+      },
+      zone, items);
 }
 
 std::size_t uma_zone_memory(uma_zone* zone) {
@@ -143,23 +151,29 @@ uma_zone* pcpu_zone(Vm& vm, std::size_t size) {
 void* uma_zalloc_pcpu_arg(uma_zone* zone, void* arg, int flags) {
   zone->vm->cpus.bind_any();
   return in_function(
-      KernelFunction::uma_zalloc_pcpu_arg, [&]() -> void* {
-        DTM_CHECK((zone->uz_flags & UMA_ZONE_PCPU) != 0, "uma_zalloc_pcpu: a zone without UMA_ZONE_PCPU");
+      KernelFunction::uma_zalloc_pcpu_arg,
+      [&]() -> void* {
+        DTM_CHECK((zone->uz_flags & UMA_ZONE_PCPU) != 0,
+                  "uma_zalloc_pcpu: a zone without UMA_ZONE_PCPU");
         void* item = uma_zalloc_arg(zone, arg, flags & ~m::ZERO);
         if (item != nullptr && (flags & m::ZERO) != 0)
           for (int cpu = 0; cpu < zone->uz_keg->uk_ppera; ++cpu)
             std::memset(zpcpu_get_cpu(item, cpu), 0, zone->uz_size);
         return item;
-      }, zone, arg, flags);
+      },
+      zone, arg, flags);
 }
 
 void uma_zfree_pcpu_arg(uma_zone* zone, void* item, void* arg) {
   zone->vm->cpus.bind_any();
   in_function(
-      KernelFunction::uma_zfree_pcpu_arg, [&] {
-        DTM_CHECK((zone->uz_flags & UMA_ZONE_PCPU) != 0, "uma_zfree_pcpu: a zone without UMA_ZONE_PCPU");
+      KernelFunction::uma_zfree_pcpu_arg,
+      [&] {
+        DTM_CHECK((zone->uz_flags & UMA_ZONE_PCPU) != 0,
+                  "uma_zfree_pcpu: a zone without UMA_ZONE_PCPU");
         uma_zfree_arg(zone, item, arg);
-      }, zone, item, arg);
+      },
+      zone, item, arg);
 }
 
 }  // namespace dtmalloc

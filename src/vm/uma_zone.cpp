@@ -12,8 +12,8 @@
 #include <limits>
 #include <thread>
 
-#include "sys/format.hpp"
 #include "smp/functions.hpp"
+#include "sys/format.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -170,7 +170,8 @@ static void check_layout(Vm& vm, const char* name, std::size_t size, int align,
 uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor, uma_dtor dtor,
                       uma_init uminit, uma_fini fini, int align, std::uint32_t flags) {
   return in_function(
-      KernelFunction::uma_zcreate, [&]() -> uma_zone* {
+      KernelFunction::uma_zcreate,
+      [&]() -> uma_zone* {
         check_zone_flags(vm, flags);
         check_layout(vm, name, size, align, flags);
         uma_zone* zone = zone_create(vm, name, size, align, flags, 0);
@@ -189,7 +190,8 @@ uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
         if (vm.config.invariants && (flags & kKept) == 0 && uminit == nullptr && fini == nullptr)
           trash_attach(*zone);
         return zone;
-      }, name, size, ctor, dtor, uminit, fini, align, flags);
+      },
+      name, size, ctor, dtor, uminit, fini, align, flags);
 }
 
 // The caches are emptied into the slabs and the slabs given back.

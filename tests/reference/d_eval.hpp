@@ -52,7 +52,8 @@ class Evaluator {
 
   const TypeTable& types_;
   DifState& state_;
-  std::map<std::string, std::string> texts_;  // of string variables; one that is NULL keeps its last
+  std::map<std::string, std::string>
+      texts_;  // of string variables; one that is NULL keeps its last
 };
 
 }  // namespace dtmalloc::dtrace::reference

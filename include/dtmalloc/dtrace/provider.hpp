@@ -185,8 +185,8 @@ void dtmalloc_type_later(Framework& framework, std::string_view symbol, std::str
 // traced type, and whoever asks it for probes, is a page fault (KernelPanic). EINVAL: not loaded.
 int unload_dtmalloc(Framework& framework);
 
-// Loads the provider fbt for a kernel: the boundaries of the functions that the machine models. Before
-// dtmalloc, so that the probes of fbt come after its. 0, or the errno of its registration.
+// Loads the provider fbt for a kernel: the boundaries of the functions that the machine models.
+// Before dtmalloc, so that the probes of fbt come after its. 0, or the errno of its registration.
 int load_fbt(Framework& framework, Kernel& kernel);
 
 // What a module's event handler is asked. That of dtmalloc never refuses: 0, or EOPNOTSUPP for what

@@ -89,9 +89,10 @@ int compare_stacks(const std::string& a, const std::string& b) {
 int compare_keys(const std::vector<KeyPart>& a, const std::vector<KeyPart>& b, std::size_t first) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     const std::size_t at = (first + i) % a.size();
-    const int order = !a[at].desc.by_ref                      ? compare(a[at].number, b[at].number)
-                      : a[at].desc.form != ValueForm::plain ? compare_stacks(a[at].bytes, b[at].bytes)
-                                                            : a[at].bytes.compare(b[at].bytes);
+    const int order = !a[at].desc.by_ref ? compare(a[at].number, b[at].number)
+                      : a[at].desc.form != ValueForm::plain
+                          ? compare_stacks(a[at].bytes, b[at].bytes)
+                          : a[at].bytes.compare(b[at].bytes);
     if (order != 0) return order;
   }
   return 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dtrace/consume/session_impl.hpp"
+#include "dtrace/dif/dif_int.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {

@@ -47,7 +47,7 @@ void print_rows(std::string& out, const std::vector<const AggTable*>& tables,
 
 // --- printf
 struct TimeFormat {
-  bool local = false;   // %Y and %T in the host's time zone; otherwise UTC
+  bool local = false;    // %Y and %T in the host's time zone; otherwise UTC
   SymbolText symbols{};  // %a, %A and %k
 };
 void print_format(std::string& out, const Format& format, const std::vector<Datum>& values,

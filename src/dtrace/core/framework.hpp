@@ -66,8 +66,8 @@ struct Probe {
   ProbeId id = kNoProbe;
   ProviderEntry* provider = nullptr;
   SimulatedString provider_name, module, function, name;
-  int aframes = 0;     // functions that the machine is in and that the stack does not show
-  int fires_in = -1;   // KernelFunction that fires it without a frame of its own; -1: none
+  int aframes = 0;    // functions that the machine is in and that the stack does not show
+  int fires_in = -1;  // KernelFunction that fires it without a frame of its own; -1: none
   void* parg = nullptr;
   std::uint32_t pointer_arguments = 0;  // bit i: arg i is a kernel pointer
   bool arguments_known = false;         // pointer_arguments is filled

@@ -394,9 +394,8 @@ void Consumer::fire_callback(void* context, ProbeId, std::uintptr_t arg0, std::u
   fire_clause<&Consumer::fire>(context, arg0, arg1, arg2, arg3, arg4);
 }
 
-void Consumer::fire_first_callback(void* context, ProbeId, std::uintptr_t arg0,
-                                   std::uintptr_t arg1, std::uintptr_t arg2, std::uintptr_t arg3,
-                                   std::uintptr_t arg4) {
+void Consumer::fire_first_callback(void* context, ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
+                                   std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
   fire_clause<&Consumer::fire_first>(context, arg0, arg1, arg2, arg3, arg4);
 }
 

@@ -71,9 +71,8 @@ std::size_t stack_of(const Firing& firing, void* to, std::size_t most) {
   if (thread == nullptr || !readable(*firing.cpu)) return count;
   const Frame* frame = thread->frames;
   for (int i = 0; i < probe.aframes && frame != nullptr; ++i) frame = frame->caller;
-  if (probe.fires_in >= 0 &&
-      (frame == nullptr || std::find(kAccounting.begin(), kAccounting.end(), frame->function) ==
-                               kAccounting.end()))
+  if (probe.fires_in >= 0 && (frame == nullptr || std::find(kAccounting.begin(), kAccounting.end(),
+                                                            frame->function) == kAccounting.end()))
     push(return_into(static_cast<KernelFunction>(probe.fires_in)));
   walk(probe.provider->framework->symbols.get(), *thread, frame, [&](std::uint64_t pc) {
     // The interrupted place is the innermost one.

@@ -54,30 +54,6 @@ bool is_function_of_text(std::uint32_t subroutine) {
   }
 }
 
-// Whose result depends on the arguments alone.
-bool is_pure(std::uint32_t subroutine) {
-  switch (subroutine) {
-    case kSubrStrlen:
-    case kSubrStrjoin:
-    case kSubrLltostr:
-    case kSubrBasename:
-    case kSubrDirname:
-    case kSubrCleanpath:
-    case kSubrStrchr:
-    case kSubrStrrchr:
-    case kSubrStrstr:
-    case kSubrSubstr:
-    case kSubrIndex:
-    case kSubrRindex:
-    case kSubrToupper:
-    case kSubrTolower:
-    case kSubrStrtoll:
-      return true;
-    default:
-      return subroutine >= kSubrHtons && subroutine <= kSubrNtohll;
-  }
-}
-
 class Follower {
  public:
   explicit Follower(const DifObject& object) : object_(object) {}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The traced kernel in D: `symbols, uregs[], and the values that only records hold: stacks and
 // addresses that print as symbols.
-// Counterpart:  dt_parser.c (dt_xcook_ident), dt_ident.c (dt_idcook_regs), dt_cc.c (dt_action_stack,
+// Counterpart:  dt_parser.c (dt_xcook_ident), dt_ident.c (dt_idcook_regs), dt_cc.c
+// (dt_action_stack,
 //               dt_action_ustack, dt_action_symmod)
 #include <fmt/format.h>
 
@@ -22,8 +23,8 @@ struct SymbolForm {
   ValueForm form;
 };
 constexpr SymbolForm kSymbolForms[] = {
-    {"sym", ValueForm::sym},     {"func", ValueForm::sym},    {"mod", ValueForm::mod},
-    {"usym", ValueForm::usym},   {"ufunc", ValueForm::usym},  {"umod", ValueForm::umod},
+    {"sym", ValueForm::sym},     {"func", ValueForm::sym},   {"mod", ValueForm::mod},
+    {"usym", ValueForm::usym},   {"ufunc", ValueForm::usym}, {"umod", ValueForm::umod},
     {"uaddr", ValueForm::uaddr},
 };
 
@@ -96,8 +97,8 @@ bool Sema::is_symbolic(const Node& node) const {
 std::uint64_t Sema::frame_constant(Node& argument, std::uint64_t least, std::string_view tag,
                                    const char* text) {
   expression(argument);
-  const bool negative =
-      argument.constant && type_of(argument).is_signed && static_cast<std::int64_t>(argument.value) < 0;
+  const bool negative = argument.constant && type_of(argument).is_signed &&
+                        static_cast<std::int64_t>(argument.value) < 0;
   if (is_dynamic(argument) || !argument.constant || !is_integer(argument) || negative ||
       argument.value < least) {
     fail(tag, argument, text);
@@ -105,8 +106,8 @@ std::uint64_t Sema::frame_constant(Node& argument, std::uint64_t least, std::str
   return std::min(argument.value, kMostFrames);
 }
 
-// stack(), ustack(), jstack(), sym(), func(), mod(), usym(), ufunc(), umod(), uaddr(): what a record
-// or a key holds. Nothing is computed for a stack: the firing has it.
+// stack(), ustack(), jstack(), sym(), func(), mod(), usym(), ufunc(), umod(), uaddr(): what a
+// record or a key holds. Nothing is computed for a stack: the firing has it.
 Value Sema::symbolic(Node& call) {
   const std::string& name = call.children[0]->text;
   const std::size_t passed = call.children.size() - 1;
@@ -132,7 +133,8 @@ Value Sema::symbolic(Node& call) {
     return value_as(nothing, desc);
   }
   if (name == "ustack" || name == "jstack") {
-    if (passed > 2) fail("D_USTACK_PROTO", call, "ustack( ) prototype mismatch: too many arguments");
+    if (passed > 2)
+      fail("D_USTACK_PROTO", call, "ustack( ) prototype mismatch: too many arguments");
     const bool java = name == "jstack";
     std::uint64_t frames = java ? input_.jstackframes : input_.ustackframes;
     std::uint64_t text = java ? input_.jstackstrsize : 0;

@@ -3,7 +3,8 @@
 // given, its global variables and malloc types. And the types that they are of.
 // Counterpart:  libdtrace's dt_module.c over the linker's symbol tables and CTF
 // Locking:      none of its own; the lists of the kernel have theirs.
-// Differs:      DEVIATES: kmemzones[] is of an anonymous structure in the kernel; here it has a tag.
+// Differs:      DEVIATES: kmemzones[] is of an anonymous structure in the kernel; here it has a
+// tag.
 #include "dtrace/provider/kernel_symbols.hpp"
 
 #include <dtmalloc/dtrace/provider.hpp>
@@ -110,11 +111,16 @@ void load_kernel_symbols(Framework& framework, Kernel& kernel) {
                        {"kz_zone", "struct uma_zone * [" + zones + "]",
                         static_cast<std::uint32_t>(KernelObjects::kZonesOffset)}}});
   static constexpr std::pair<const char*, const char*> kNames[] = {
-      {"uma_zone_t", "struct uma_zone *"}, {"uma_ctor", "void *"},
-      {"uma_dtor", "void *"},              {"uma_init", "void *"},
-      {"uma_fini", "void *"},              {"uma_import", "void *"},
-      {"uma_release", "void *"},           {"vm_paddr_t", "unsigned long"},
-      {"vm_size_t", "unsigned long"},      {"vm_memattr_t", "char"}};
+      {"uma_zone_t", "struct uma_zone *"},
+      {"uma_ctor", "void *"},
+      {"uma_dtor", "void *"},
+      {"uma_init", "void *"},
+      {"uma_fini", "void *"},
+      {"uma_import", "void *"},
+      {"uma_release", "void *"},
+      {"vm_paddr_t", "unsigned long"},
+      {"vm_size_t", "unsigned long"},
+      {"vm_memattr_t", "char"}};
   for (const auto& [name, type] : kNames) framework.add_typedef(name, type);
 }
 

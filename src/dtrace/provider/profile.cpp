@@ -5,7 +5,8 @@
 // Locking:      a callout takes the framework's lock and stops the CPU that it fires on; it runs
 //               outside critical sections, so it may wait for both.
 // Differs:      DEVIATES: arg0 is never 0 and arg1 always: all that a simulated thread does is done
-//               in the kernel; where it is in no function that is known, the idle loop stands for it.
+//               in the kernel; where it is in no function that is known, the idle loop stands for
+//               it.
 #include "dtrace/provider/profile.hpp"
 
 #include <algorithm>
@@ -27,10 +28,10 @@ constexpr std::uint64_t kShortestInterval = 200000;  // 5000 hz
 constexpr std::size_t kNameLimit = 15;
 
 // What exists without being asked for.
-constexpr const char* kPredefined[] = {"profile-97",   "profile-199",  "profile-499", "profile-997",
-                                       "profile-1999", "profile-4001", "profile-4999", "tick-1",
-                                       "tick-10",      "tick-100",     "tick-500",    "tick-1000",
-                                       "tick-5000"};
+constexpr const char* kPredefined[] = {
+    "profile-97",   "profile-199",  "profile-499", "profile-997", "profile-1999",
+    "profile-4001", "profile-4999", "tick-1",      "tick-10",     "tick-100",
+    "tick-500",     "tick-1000",    "tick-5000"};
 
 class ProfileProvider : public Provider {
  public:
@@ -64,8 +65,8 @@ class ProfileProvider : public Provider {
     auto& timer = *static_cast<Timer*>(parg);
     Clock& clock = framework_.cpus().clock();
     timer.due = clock.now() + timer.interval;
-    timer.callout = clock.schedule(timer.due, timer.interval,
-                                   [this, probe, &timer] { fire(probe, timer); });
+    timer.callout =
+        clock.schedule(timer.due, timer.interval, [this, probe, &timer] { fire(probe, timer); });
   }
 
   // A call that has begun elsewhere waits for the framework's lock, which is held here, and then

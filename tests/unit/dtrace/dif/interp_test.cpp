@@ -239,8 +239,9 @@ TEST_F(DifRun, VerifiesBeforeRunning) {
             std::string::npos);
   EXPECT_NE(refusal(object_of({dif_index(DifOp::ldgs, 0x17f, 1), ret(1)})).find("variable"),
             std::string::npos);
-  EXPECT_NE(refusal(object_of({dif_index(DifOp::call, kSubrMsgsize, 1), ret(1)})).find("subroutine"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(object_of({dif_index(DifOp::call, kSubrMsgsize, 1), ret(1)})).find("subroutine"),
+      std::string::npos);
   EXPECT_NE(refusal(object_of({dif_index(DifOp::ldts, kVarUser, 1), ret(1)})).find("not modelled"),
             std::string::npos);
   for (const unsigned op : {0U, 64U, kOpLoadBuiltin, kOpStoreLocalString, 255U}) {
