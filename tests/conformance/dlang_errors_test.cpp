@@ -487,14 +487,10 @@ TEST(DLanguage, SaysThatAFeatureIsNotModelled) {
       "BEGIN { self->x = 1; }",
       "BEGIN { a[1] = 2; }",
       "BEGIN { a[\"x\", pid] = 2; }",
-      "BEGIN { stack(); }",
-      "BEGIN { @[stack()] = count(); }",
-      "BEGIN { print(pid); }",
       "BEGIN { tracemem(arg0, 8); }",
       "BEGIN { speculate(speculation()); }",
       "BEGIN { system(\"ls\"); }",
       "BEGIN { trace(`kernel_symbol); }",
-      "BEGIN { trace(uregs[0]); }",
       "#pragma D attributes Stable/Stable/Common x\nBEGIN {}",
   };
   for (const char* text : kPrograms) {

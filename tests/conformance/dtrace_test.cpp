@@ -451,7 +451,7 @@ TEST_F(DtraceTest, Listing) {
   EXPECT_EQ(err, "dtrace: failed to match :::nosuch: No probe matches description\n");
   out.clear();
   EXPECT_TRUE(session->list(nullptr));
-  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 1 + 3 + 2 * 7);
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 1 + 3 + 2 * 7 + 13);  // with those of profile
 }
 
 // REQ: DTRACE-68
