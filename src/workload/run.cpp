@@ -61,6 +61,9 @@ Runner::State::State(const Workload& w, Kernel& k, RunHooks h)
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (w.types[i].builtin) types[i] = k.type_by_symbol(w.types[i].symbol);
   }
+  // Their program counters are in the order of the text, whatever runs first.
+  for (const std::vector<std::string>& stack : w.sites)
+    for (const std::string& site : stack) k.vm().call_sites.pc(site);
 }
 
 // --- boot

@@ -76,7 +76,7 @@ CatalogProbe FakeCatalog::probe(ProbeId id) {
   return id == 0 || id > probes_.size() ? CatalogProbe{} : probes_[id - 1];
 }
 
-std::vector<std::string> FakeCatalog::function_names() {
+std::vector<std::string> FakeCatalog::function_names(std::string_view) {
   std::vector<std::string> names;
   for (const CatalogProbe& probe : probes_) {
     const std::string& name = probe.description.function;

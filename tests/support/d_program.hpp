@@ -18,7 +18,7 @@ class FakeCatalog : public Catalog {
   TypeTable& types() override { return types_; }
   std::vector<ProbeId> match(const ProbeDescription& description) override;
   CatalogProbe probe(ProbeId id) override;
-  std::vector<std::string> function_names() override;
+  std::vector<std::string> function_names(std::string_view provider) override;
   std::size_t matches_asked = 0;
 
  private:

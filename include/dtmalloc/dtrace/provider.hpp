@@ -126,6 +126,7 @@ class Framework {
   // For descriptions that match nothing; the hints of providers come first.
   void add_hint(const std::string& name, FunctionHint hint);
   std::map<std::string, FunctionHint> hints() const;
+  std::vector<std::string> provider_names() const;  // sorted
   // A loaded provider object that lives as long as the framework.
   void keep(std::unique_ptr<Provider> provider);
   void load_standard_providers();  // dtrace (BEGIN END ERROR), profile (tick-N, profile-N)

@@ -70,10 +70,13 @@ std::vector<std::string> FrameworkCatalog::symbol_names() {
   return symbols != nullptr ? symbols->names() : std::vector<std::string>();
 }
 
-std::vector<std::string> FrameworkCatalog::function_names() {
+std::vector<std::string> FrameworkCatalog::function_names(std::string_view provider) {
   std::set<std::string> names;
   for (const Framework::ProbeInfo& probe : framework_.probes()) {
-    if (!probe.description.function.empty()) names.insert(probe.description.function);
+    const ProbeDescription& known = probe.description;
+    if (!known.function.empty() && (provider.empty() || provider == known.provider)) {
+      names.insert(known.function);
+    }
   }
   return {names.begin(), names.end()};
 }

@@ -174,9 +174,14 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
     settings.argref = options.is_set("argref");
     settings.defaultargs = options.is_set("defaultargs");
     settings.strsize = impl_->strsize();
-    settings.stackframes = options.get("stackframes", 20);
-    settings.ustackframes = options.get("ustackframes", 20);
-    settings.jstackframes = options.get("jstackframes", 50);
+    // 0 is the default, too.
+    const auto frames = [&](const char* option, std::uint64_t otherwise) {
+      const std::uint64_t number = options.get(option);
+      return number != 0 ? number : otherwise;
+    };
+    settings.stackframes = frames("stackframes", 20);
+    settings.ustackframes = frames("ustackframes", 20);
+    settings.jstackframes = frames("jstackframes", 50);
     settings.jstackstrsize = options.get("jstackstrsize", 512);
     return settings;
   };

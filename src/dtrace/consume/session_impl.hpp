@@ -32,7 +32,8 @@ class FrameworkCatalog : public Catalog {
   TypeTable& types() override { return types_; }
   std::vector<ProbeId> match(const ProbeDescription& description) override;
   CatalogProbe probe(ProbeId id) override;
-  std::vector<std::string> function_names() override;
+  std::vector<std::string> function_names(std::string_view provider) override;
+  std::vector<std::string> provider_names() override { return framework_.provider_names(); }
   std::map<std::string, FunctionHint> hints() override { return framework_.hints(); }
   std::optional<CatalogSymbol> symbol(std::string_view module, std::string_view name) override;
   TypeId symbol_type(const CatalogSymbol& symbol) override { return member_type(symbol.type); }

@@ -377,6 +377,7 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   dif.strings = strings_.data();
   dif.strings_size = strings_.size();
   dif.strtok_text = state->strtok_text.data();
+  dif.thread_view = reinterpret_cast<std::byte*>(&state->thread);
   dif.locals = state->locals.data();
   dif.local_bytes = state->local_bytes.data();
   dif.local_count = local_count_;

@@ -20,6 +20,7 @@
 #include "dtrace/core/aggregate.hpp"
 #include "dtrace/core/buffer.hpp"
 #include "dtrace/core/framework.hpp"
+#include "dtrace/core/thread_view.hpp"
 #include "dtrace/core/quick.hpp"
 #include "dtrace/dif/program.hpp"
 
@@ -133,6 +134,7 @@ struct ConsumerCpu {
   ReservedMemory local_bytes;
   ReservedMemory global_view;  // DifState::global_bytes
   ReservedMemory strtok_text;  // DifState::strtok_text, and that of dtrace:::ERROR
+  ThreadView thread;           // DifState::thread_view
 };
 
 class Consumer {

@@ -14,10 +14,6 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-// Where threads would lie in a kernel: what `curthread` shows. There is nothing to read there.
-constexpr std::uint64_t kThreadBase = 0xfffffe1000000000;
-constexpr std::uint64_t kThreadStride = 0x1000;
-
 constexpr std::uint64_t kUserRegisters = 19 + 28;  // those of i386's numbers, and amd64's own
 
 // A CPU that joined after the framework was made learns of it here.
@@ -52,9 +48,7 @@ std::uint64_t load_variable(DifState& state, std::uint32_t id, std::uint64_t ind
     case kVarArgs:
       return argument(state, firing, index);
     case kVarCurthread:
-      return firing.thread != nullptr
-                 ? kThreadBase + static_cast<std::uint64_t>(firing.thread->tid) * kThreadStride
-                 : 0;
+      return firing.thread != nullptr ? show_thread(state, *firing.thread) : 0;
     case kVarTimestamp:
       return stamp(firing);
     case kVarWalltimestamp:

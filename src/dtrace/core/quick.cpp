@@ -198,6 +198,8 @@ namespace {
 bool read_key(const std::vector<KeyStep>& keys, const Probe& probe, QuickStep& quick) {
   std::uint32_t arguments = 0;
   for (const KeyStep& key : keys) {
+    // A stack or a process is the firing's.
+    if (key.desc.by_ref && key.desc.form != ValueForm::plain) return false;
     const DifReads reads = reads_of(*key.dif);
     if (reads.varies) return false;
     for (const DifReads::Load& load : reads.loads) {

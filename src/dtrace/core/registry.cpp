@@ -408,6 +408,16 @@ std::map<std::string, FunctionHint> Framework::hints() const {
   return result;
 }
 
+std::vector<std::string> Framework::provider_names() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<std::string> names;
+  for (const auto& provider : impl_->providers) {
+    if (!provider->invalid) names.push_back(provider->name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 void Framework::open() {
   const std::lock_guard lock(impl_->mutex);
   ++impl_->opens;

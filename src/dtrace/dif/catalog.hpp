@@ -33,8 +33,9 @@ class Catalog {
   // Probes that match, ascending ids. May create the one described.
   virtual std::vector<ProbeId> match(const ProbeDescription& description) = 0;
   virtual CatalogProbe probe(ProbeId id) = 0;  // id kNoProbe: does not exist
-  // Names near a description's fields, for hints.
-  virtual std::vector<std::string> function_names() = 0;
+  // Names near a description's fields, for hints: the functions of a provider (empty: of all).
+  virtual std::vector<std::string> function_names(std::string_view provider) = 0;
+  virtual std::vector<std::string> provider_names() { return {}; }  // empty: not known
   // Names that are no function's, and what is to be said of them.
   virtual std::map<std::string, FunctionHint> hints() { return {}; }
   // A symbol of a module; module empty: of any.

@@ -275,6 +275,10 @@ struct DifState {
   // `strtok_at` to `strtok_end`. Begun anew by every firing of a probe (start_firing()).
   std::byte* strtok_text = nullptr;
   std::uint32_t strtok_at = 0, strtok_end = 0;
+  // The thread that `curthread` named last, seen at its address. Null: it is not shown.
+  std::byte* thread_view = nullptr;
+  std::uint64_t thread_address = 0;
+  std::size_t thread_size = 0;
   const DifObject* object = nullptr;  // set by run()
   Fault fault = Fault::none;
   std::uint64_t fault_address = 0;

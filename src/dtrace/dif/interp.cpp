@@ -69,7 +69,11 @@ void publish(DifState& state, const std::byte* to, std::size_t size) {
   }
 }
 
-bool is_kernel(std::uint64_t address) { return address < kScratchBase || address >= kConsumerEnd; }
+// Whether words there are the kernel's, in which addresses are the host's.
+bool is_kernel(const DifState& state, std::uint64_t address) {
+  return (address < kScratchBase || address >= kConsumerEnd) &&
+         address - state.thread_address >= state.thread_size;
+}
 
 // A word of kernel memory as D sees it.
 std::uint64_t shown_word(const AddressMap& addresses, std::uint64_t word) {
@@ -96,7 +100,7 @@ bool load(DifState& state, std::uint64_t address, std::uint64_t* value) {
   T raw;
   if (sizeof(T) == 8 && reinterpret_cast<std::uintptr_t>(bytes) % 8 == 0) {
     std::memcpy(value, bytes, sizeof *value);
-    if (is_kernel(address) && state.addresses != nullptr) {
+    if (is_kernel(state, address) && state.addresses != nullptr) {
       *value = shown_word(*state.addresses, *value);
     }
     return true;
@@ -123,7 +127,7 @@ bool load_pointer(DifState& state, std::uint64_t address, std::uint64_t* value) 
   const std::byte* bytes = bytes_at(state, address, sizeof *value);
   if (bytes == nullptr) return false;
   std::memcpy(value, bytes, sizeof *value);
-  if (is_kernel(address) && state.addresses != nullptr) {
+  if (is_kernel(state, address) && state.addresses != nullptr) {
     *value = state.addresses->to_simulated(reinterpret_cast<const void*>(*value));
   }
   return true;
@@ -177,13 +181,16 @@ std::size_t readable_from(const DifState& state, std::uint64_t address, const vo
       return room;
     }
   }
-  return state.addresses == nullptr ? 0 : state.addresses->readable_from(address, host);
+  const std::size_t room =
+      state.addresses == nullptr ? 0 : state.addresses->readable_from(address, host);
+  if (room != 0) return room;
+  return within(address, state.thread_address, state.thread_view, state.thread_size, host);
 }
 
 void copy_readable(const DifState& state, std::uint64_t address, const void* host, std::byte* to,
                    std::size_t size) {
   const auto* from = static_cast<const std::byte*>(host);
-  if (!is_kernel(address) || state.addresses == nullptr) {
+  if (!is_kernel(state, address) || state.addresses == nullptr) {
     std::memmove(to, from, size);
     return;
   }
@@ -208,7 +215,7 @@ void copy_readable(const DifState& state, std::uint64_t address, const void* hos
 
 std::size_t copy_text(const DifState& state, std::uint64_t address, const void* host, std::byte* to,
                       std::size_t size) {
-  if (!is_kernel(address) || state.addresses == nullptr) {
+  if (!is_kernel(state, address) || state.addresses == nullptr) {
     const void* end = std::memchr(host, 0, size);
     if (end != nullptr) size = within_text(host, end) + 1;
     std::memmove(to, host, size);
@@ -242,7 +249,7 @@ bool string_at(DifState& state, std::uint64_t address, std::string_view* text) {
   const std::size_t limit =
       std::min<std::size_t>(readable_from(state, address, &host), state.strsize);
   const auto* from = static_cast<const std::byte*>(host);
-  const bool kernel = is_kernel(address) && state.addresses != nullptr;
+  const bool kernel = is_kernel(state, address) && state.addresses != nullptr;
   bool as_it_is = true;
   std::size_t length = limit;
   for (std::size_t done = 0; done < limit;) {

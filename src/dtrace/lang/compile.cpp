@@ -96,8 +96,18 @@ class Compiler {
         source_.diagnostic("D_PDESC_ZERO", wanted.place,
                            fmt::format("probe description {} does not match any probes",
                                        to_string(wanted.description)));
+    const std::string& provider = wanted.description.provider;
+    const std::vector<std::string> providers = catalog_.provider_names();
+    if (!provider.empty() && !is_glob(provider) && !providers.empty() &&
+        std::find(providers.begin(), providers.end(), provider) == providers.end()) {
+      diagnostic.expected = "one of this machine's providers: ";
+      for (const std::string& known : providers) {
+        diagnostic.expected += (&known == &providers.front() ? "" : ", ") + known;
+      }
+      throw CompileError{std::move(diagnostic)};
+    }
     const std::string function = function_meant(wanted);
-    if (!function.empty() && !is_glob(function)) hint(function, diagnostic);
+    if (!function.empty() && !is_glob(function)) hint(function, provider, diagnostic);
     throw CompileError{std::move(diagnostic)};
   }
 
@@ -113,8 +123,10 @@ class Compiler {
     return wanted.description.function;
   }
 
-  void hint(const std::string& function, Diagnostic& diagnostic) const {
-    std::vector<std::string> names = catalog_.function_names();
+  void hint(const std::string& function, const std::string& provider,
+            Diagnostic& diagnostic) const {
+    std::vector<std::string> names =
+        catalog_.function_names(is_glob(provider) ? std::string_view() : provider);
     const std::map<std::string, FunctionHint> hints = catalog_.hints();
     if (const auto found = hints.find(function); found != hints.end()) {
       diagnostic.expected = found->second.expected;

@@ -200,41 +200,10 @@ class DtmallocProvider : public Provider {
   std::uint64_t pass_ = 0;
 };
 
-#define DTM_MEMBER(structure, member, type) \
-  TypeMember { #member, type, static_cast < std::uint32_t>(offsetof(structure, member)) }
-
-void describe_types(Framework& framework) {
-  framework.add_type({"malloc_type_stats",
-                      sizeof(malloc_type_stats),
-                      {DTM_MEMBER(malloc_type_stats, mts_memalloced, "uint64_t"),
-                       DTM_MEMBER(malloc_type_stats, mts_memfreed, "uint64_t"),
-                       DTM_MEMBER(malloc_type_stats, mts_numallocs, "uint64_t"),
-                       DTM_MEMBER(malloc_type_stats, mts_numfrees, "uint64_t"),
-                       DTM_MEMBER(malloc_type_stats, mts_size, "uint64_t"),
-                       DTM_MEMBER(malloc_type_stats, _mts_reserved1, "uint64_t"),
-                       DTM_MEMBER(malloc_type_stats, _mts_reserved2, "uint64_t"),
-                       DTM_MEMBER(malloc_type_stats, _mts_reserved3, "uint64_t")}});
-  framework.add_type({"malloc_type_internal",
-                      sizeof(malloc_type_internal),
-                      {DTM_MEMBER(malloc_type_internal, mti_probes, "uint32_t [2]"),
-                       DTM_MEMBER(malloc_type_internal, mti_zone, "unsigned char"),
-                       DTM_MEMBER(malloc_type_internal, mti_stats, "struct malloc_type_stats *"),
-                       DTM_MEMBER(malloc_type_internal, mti_spare, "unsigned long [8]")}});
-  framework.add_type({"malloc_type",
-                      sizeof(malloc_type),
-                      {DTM_MEMBER(malloc_type, ks_next, "struct malloc_type *"),
-                       DTM_MEMBER(malloc_type, ks_version, "unsigned long"),
-                       DTM_MEMBER(malloc_type, ks_shortdesc, "char *"),
-                       DTM_MEMBER(malloc_type, ks_mti, "struct malloc_type_internal")}});
-}
-
-#undef DTM_MEMBER
-
 }  // namespace
 
 int load_dtmalloc_as(std::string_view name, Framework& framework, Kernel& kernel) {
   load_kernel_symbols(framework, kernel);
-  describe_types(framework);
   auto provider = std::make_unique<DtmallocProvider>(framework, kernel);
   const int error = provider->load(name);
   if (error == 0) framework.keep(std::move(provider));

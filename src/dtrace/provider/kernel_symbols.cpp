@@ -7,12 +7,16 @@
 // tag.
 #include "dtrace/provider/kernel_symbols.hpp"
 
+#include <dtmalloc/kern/malloc_type.h>
+
+#include <cstddef>
 #include <dtmalloc/dtrace/provider.hpp>
 #include <dtmalloc/kernel.hpp>
 #include <memory>
 
 #include "dtrace/core/framework.hpp"
 #include "dtrace/core/symbols.hpp"
+#include "dtrace/core/thread_view.hpp"
 #include "kern/objects.hpp"
 #include "smp/functions.hpp"
 #include "vm/vm.hpp"
@@ -94,6 +98,36 @@ class SimulatedSymbols : public KernelSymbols {
   CallSites& sites_;
 };
 
+#define DTM_MEMBER(structure, member, type) \
+  TypeMember { #member, type, static_cast < std::uint32_t>(offsetof(structure, member)) }
+
+void describe_types(Framework& framework) {
+  framework.add_type({"malloc_type_stats",
+                      sizeof(malloc_type_stats),
+                      {DTM_MEMBER(malloc_type_stats, mts_memalloced, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, mts_memfreed, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, mts_numallocs, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, mts_numfrees, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, mts_size, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, _mts_reserved1, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, _mts_reserved2, "uint64_t"),
+                       DTM_MEMBER(malloc_type_stats, _mts_reserved3, "uint64_t")}});
+  framework.add_type({"malloc_type_internal",
+                      sizeof(malloc_type_internal),
+                      {DTM_MEMBER(malloc_type_internal, mti_probes, "uint32_t [2]"),
+                       DTM_MEMBER(malloc_type_internal, mti_zone, "unsigned char"),
+                       DTM_MEMBER(malloc_type_internal, mti_stats, "struct malloc_type_stats *"),
+                       DTM_MEMBER(malloc_type_internal, mti_spare, "unsigned long [8]")}});
+  framework.add_type({"malloc_type",
+                      sizeof(malloc_type),
+                      {DTM_MEMBER(malloc_type, ks_next, "struct malloc_type *"),
+                       DTM_MEMBER(malloc_type, ks_version, "unsigned long"),
+                       DTM_MEMBER(malloc_type, ks_shortdesc, "char *"),
+                       DTM_MEMBER(malloc_type, ks_mti, "struct malloc_type_internal")}});
+}
+
+#undef DTM_MEMBER
+
 }  // namespace
 
 void load_kernel_symbols(Framework& framework, Kernel& kernel) {
@@ -101,8 +135,10 @@ void load_kernel_symbols(Framework& framework, Kernel& kernel) {
   const std::lock_guard lock(impl.mutex);
   if (impl.symbols != nullptr) return;
   impl.symbols = std::make_unique<SimulatedSymbols>(kernel);
+  describe_types(framework);
   // Structures that only the kernel itself looks into.
-  for (const char* tag : {"uma_zone", "domainset", "thread"}) framework.add_type({tag, 0, {}});
+  for (const char* tag : {"uma_zone", "domainset"}) framework.add_type({tag, 0, {}});
+  describe_threads(framework);
   const std::string zones = std::to_string(kernel.impl().numzones);
   framework.add_type({"kmemzone",
                       kernel.impl().objects->kmemzone_size(),

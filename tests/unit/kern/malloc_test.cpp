@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "smp/functions.hpp"
 #include "support/kernel_fixture.hpp"
 
 namespace dtmalloc {
@@ -51,12 +52,29 @@ TEST(Malloc, TwinWithoutHooksCountsAndNeverFires) {
   EXPECT_EQ(m.stats().memalloced, 1000 * 128 + 73728u);
 }
 
-TEST(Malloc, InstrumentedTwinRefuses) {
+TEST(Malloc, InstrumentedTwinFiresAndCountsAsBefore) {
+  static std::vector<std::pair<std::uint32_t, std::uintptr_t>> fired;
+  fired.clear();
   Machine m;
   m.kernel.cpus().bind_any();
-  m.kernel.cpus().set_guard(*curcpu, kGuardTwin);
-  EXPECT_EQ(panic_of([&] { m.kernel.malloc(1, &m.type, M_WAITOK); }),
-            "not modelled: function boundary probes of malloc and free");
+  FunctionProbes& probes = m.kernel.function_probes();
+  probes.fire = [](std::uint32_t id, std::uintptr_t arg0, std::uintptr_t, std::uintptr_t,
+                   std::uintptr_t, std::uintptr_t) {
+    EXPECT_NE(curcpu->critnest.load(), 0u);
+    fired.emplace_back(id, arg0);
+  };
+  probes.ids[static_cast<std::size_t>(KernelFunction::malloc)].entry = 7;
+  probes.ids[static_cast<std::size_t>(KernelFunction::free)].return_ = 8;
+  m.kernel.set_functions_traced(true);
+  m.kernel.free(m.kernel.malloc(100, &m.type, M_WAITOK), &m.type);
+  EXPECT_EQ(fired, (std::vector<std::pair<std::uint32_t, std::uintptr_t>>{
+                       {7, 100}, {8, info_of(KernelFunction::free).size - 1}}));
+  m.kernel.set_functions_traced(false);
+  m.kernel.free(m.kernel.malloc(100, &m.type, M_WAITOK), &m.type);
+  EXPECT_EQ(fired.size(), 2u);
+  EXPECT_EQ(m.stats().numallocs, 2u);
+  EXPECT_EQ(m.stats().numfrees, 2u);
+  EXPECT_EQ(m.kernel.cpus().current_thread().frames, nullptr);
 }
 
 TEST(Malloc, PanicInAHookLeavesTheSection) {

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
 #include "fake_provider.hpp"
 
@@ -69,6 +70,75 @@ TEST_F(RegistryTest, RefusesWhatTheKernelRefuses) {
   EXPECT_NE(console.find("'1st'"), std::string::npos) << console;
   for (const char* good : {"a", "_a", "-a", ".a", "a1`b-c.d"}) EXPECT_EQ(add(good), 0) << good;
   EXPECT_EQ(add("a", kFakeAttributes, DTRACE_PRIV_USER), 0);
+}
+
+// REQ: DSYM-60
+TEST_F(RegistryTest, EachRefusalIsWarnedOf) {
+  const auto warned = [this](const std::string& text) {
+    const bool found = console == "failed to register provider " + text + "\n";
+    const std::string got = std::exchange(console, {});
+    EXPECT_TRUE(found) << got;
+  };
+  ProviderId id = 0;
+  EXPECT_EQ(framework.register_provider({}, kFakeAttributes, 0, &provider, &id), EINVAL);
+  warned("'': missing argument");
+  EXPECT_EQ(framework.register_provider("fake", kFakeAttributes, 0, nullptr, &id), EINVAL);
+  warned("'fake': missing argument");
+  EXPECT_EQ(framework.register_provider("fake", kFakeAttributes, 0, &provider, nullptr), EINVAL);
+  warned("'fake': missing argument");
+  for (const char* name : {"", "1", "`a", "a b", "a:b", "a*", "a/", "\xc3"}) {
+    EXPECT_EQ(add(name), EINVAL);
+    warned("'" + std::string(name) + "': invalid provider name");
+  }
+  using Part = Attribute ProviderAttributes::*;
+  for (const Part part : {Part(&ProviderAttributes::provider), Part(&ProviderAttributes::module),
+                          Part(&ProviderAttributes::function), Part(&ProviderAttributes::name),
+                          Part(&ProviderAttributes::args)}) {
+    for (int which = 0; which < 3; ++which) {
+      ProviderAttributes attributes = kFakeAttributes;
+      Attribute& attribute = attributes.*part;
+      if (which == 0) attribute.name = static_cast<Stability>(8);
+      if (which == 1) attribute.data = static_cast<Stability>(8);
+      if (which == 2) attribute.dependency = static_cast<DependencyClass>(6);
+      EXPECT_EQ(add("fake", attributes), EINVAL);
+      warned("'fake': invalid provider attributes");
+    }
+  }
+  EXPECT_EQ(add("fake", kFakeAttributes, 0x8000), EINVAL);
+  warned("'fake': invalid privilege attributes");
+  for (const std::uint32_t user : {DTRACE_PRIV_USER, std::uint32_t{0x0008}}) {
+    EXPECT_EQ(add("fake", kFakeAttributes, DTRACE_PRIV_KERNEL | user), EINVAL);
+    warned("'fake': need dtps_usermode() op for given privilege attributes");
+  }
+  EXPECT_EQ(add("fake", kFakeAttributes, DTRACE_PRIV_KERNEL), 0);
+  EXPECT_EQ(console, "");
+  EXPECT_EQ(provider.provided, 0);  // nothing is retained
+}
+
+// REQ: DSYM-61
+TEST_F(RegistryTest, NamesAreCutToTheirFields) {
+  const std::string name(300, 'n');
+  ASSERT_EQ(framework.register_provider(name, kFakeAttributes, 0, &provider, &provider.id), 0);
+  const ProbeId id =
+      framework.probe_create(provider.id, name, name, name, 0, nullptr);
+  const ProbeDescription description = framework.probe(id).description;
+  EXPECT_EQ(description.provider.size(), kProviderNameLength - 1);
+  EXPECT_EQ(description.module.size(), kModuleNameLength - 1);
+  EXPECT_EQ(description.function.size(), kFunctionNameLength - 1);
+  EXPECT_EQ(description.name.size(), kNameLength - 1);
+  EXPECT_EQ(framework.match(description), (Ids{id}));
+}
+
+// The provider registered last is asked first; the framework's own before all.
+TEST_F(RegistryTest, OrderInWhichProvidersProvide) {
+  framework.load_standard_providers();
+  ASSERT_EQ(add("fake"), 0);
+  FakeProvider second;
+  ASSERT_EQ(framework.register_provider("second", kFakeAttributes, 0, &second, &second.id), 0);
+  second.framework = &framework;
+  provider.on_demand = second.on_demand = "wanted";
+  EXPECT_EQ(framework.match({"", "", "", "wanted", 0}), (Ids{4, 5}));
+  EXPECT_EQ(framework.probe(4).description.provider, "second");
 }
 
 // REQ: DTRACE-03
