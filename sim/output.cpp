@@ -127,6 +127,12 @@ void Output::flush() {
   buffer_.clear();
 }
 
+void Output::truncate() {
+  flush();
+  // What is not a regular file cannot be emptied.
+  if (::ftruncate(fd_, 0) == 0) ::lseek(fd_, 0, SEEK_SET);
+}
+
 bool Output::commit() {
   flush();
   if (owned_ && fd_ >= 0) {

@@ -28,6 +28,7 @@ class Output {
   // What is written from here on is added to the end of a file, which is made when it is not there;
   // 0 or an errno. Only once, and not with a path of open().
   int append_to(const std::string& path);
+  void truncate();  // what was written goes, if it went to a file
   // Nothing more can be written (a closed pipe, a full disk).
   bool failed() const { return error_ != 0; }
   // Writes the rest and gives the file its name; false: a message was printed where one helps.

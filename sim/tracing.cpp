@@ -4,6 +4,14 @@
 
 #include "tracing.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
 namespace dtmalloc::sim {
 namespace {
 
@@ -47,6 +55,27 @@ std::optional<dtrace::ProgramSource> read_program(const ProgramOption& program,
   return source;
 }
 
+// Where freopen() sends what actions print: the end of a file, at once.
+dtrace::TextSink append_to(const std::string& path, int* error) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    *error = errno;
+    return nullptr;
+  }
+  const std::shared_ptr<const int> file(new int(fd), [](const int* owned) {
+    close(*owned);
+    delete owned;
+  });
+  return [file](std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = write(*file, text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return;
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+  };
+}
+
 Tracing::Tracing(Kernel& kernel, Output& output)
     : framework_(kernel.cpus(), kernel.addresses()),
       session_(prepared(framework_, kernel),
@@ -55,7 +84,14 @@ Tracing::Tracing(Kernel& kernel, Output& output)
                     [&output](std::string_view text) {
                       output.flush();
                       print_error(text);
-                    }}),
+                    },
+                .system =
+                    [&output](const std::string& command) {
+                      output.flush();
+                      return std::system(command.c_str()) == -1 ? errno : 0;
+                    },
+                .freopen = append_to,
+                .ftruncate = [&output] { output.truncate(); }}),
       output_(output) {}
 
 void Tracing::tell_later_types(const workload::Workload& workload) {

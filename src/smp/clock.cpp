@@ -36,6 +36,11 @@ struct Clock::Callout {
   std::uint64_t due;
   std::uint64_t interval;
   std::function<void()> function;
+  Alarm* alarm = nullptr;
+
+  std::uint64_t when() const {
+    return alarm != nullptr ? alarm->due_.load(std::memory_order_seq_cst) : due;
+  }
 };
 
 struct Clock::Running {
@@ -86,8 +91,32 @@ bool Clock::runs(CalloutId id) const {
 void Clock::refresh() {
   std::uint64_t next = kNever;
   for (const Callout& callout : callouts_)
-    if (callout.due < next && !runs(callout.id)) next = callout.due;
-  next_due_.store(next, std::memory_order_relaxed);
+    if (callout.when() < next && !runs(callout.id)) next = callout.when();
+  next_due_.store(next, std::memory_order_seq_cst);
+  // An alarm that was armed meanwhile is seen here, or sees what was stored.
+  for (const Callout& callout : callouts_)
+    if (callout.alarm != nullptr && !runs(callout.id)) lower(next_due_, callout.when());
+}
+
+void Clock::lower(std::atomic<std::uint64_t>& time, std::uint64_t to) {
+  std::uint64_t seen = time.load(std::memory_order_seq_cst);
+  while (to < seen && !time.compare_exchange_weak(seen, to, std::memory_order_seq_cst)) {
+  }
+}
+
+void Clock::arm(Alarm& alarm, std::uint64_t time) {
+  lower(alarm.due_, due_at(time));
+  lower(next_due_, due_at(time));
+}
+
+void Clock::spin(std::uint64_t ns) {
+  const std::uint64_t target = after(ns);
+  if (!real_) {
+    reach(target);
+    return;
+  }
+  while (now() < target) {
+  }
 }
 
 // Other threads may be there already.
@@ -108,18 +137,20 @@ bool Clock::run_until(std::uint64_t target) {
       const std::lock_guard lock(mutex_);
       auto first = callouts_.end();
       for (auto it = callouts_.begin(); it != callouts_.end(); ++it) {
-        if (it->due > target || runs(it->id)) continue;
+        if (it->when() > target || runs(it->id)) continue;
         if (first == callouts_.end() ||
-            std::pair(it->due, it->id) < std::pair(first->due, first->id))
+            std::pair(it->when(), it->id) < std::pair(first->when(), first->id))
           first = it;
       }
       if (first == callouts_.end()) break;
-      if (!real_) reach(first->due);
+      if (!real_) reach(first->when());
       id = first->id;
       function = first->function;
       check = check_;
       running_.push_back({id, std::this_thread::get_id()});
-      if (first->interval == 0)
+      if (first->alarm != nullptr)
+        first->alarm->due_.store(kNever, std::memory_order_seq_cst);
+      else if (first->interval == 0)
         callouts_.erase(first);
       else
         first->due = due_at(first->due + std::min(first->interval, kNever - first->due));
@@ -154,7 +185,7 @@ std::uint64_t Clock::next_one_shot() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t next = kNever;
   for (const Callout& callout : callouts_)
-    if (callout.interval == 0) next = std::min(next, callout.due);
+    if (callout.interval == 0 && callout.alarm == nullptr) next = std::min(next, callout.due);
   return next;
 }
 
@@ -162,6 +193,13 @@ CalloutId Clock::schedule(std::uint64_t first, std::uint64_t interval,
                           std::function<void()> function) {
   const std::lock_guard lock(mutex_);
   callouts_.push_back({next_id_, due_at(first), interval, std::move(function)});
+  refresh();
+  return next_id_++;
+}
+
+CalloutId Clock::schedule(Alarm& alarm, std::function<void()> function) {
+  const std::lock_guard lock(mutex_);
+  callouts_.push_back({next_id_, kNever, 0, std::move(function), &alarm});
   refresh();
   return next_id_++;
 }

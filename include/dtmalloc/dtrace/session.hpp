@@ -31,9 +31,19 @@
 
 namespace dtmalloc::dtrace {
 
+using TextSink = std::function<void(std::string_view)>;
+
+// The last three are for the actions of their names; go() refuses a program that needs one that is
+// null.
 struct SessionSinks {
-  std::function<void(std::string_view)> out;  // results
-  std::function<void(std::string_view)> err;  // messages
+  TextSink out;  // results
+  TextSink err;  // messages
+  // system(): runs a command with the shell, whose output belongs behind what `out` was given. 0,
+  // or an errno when no shell could be run.
+  std::function<int(const std::string& command)> system = {};
+  // freopen(): what appends to that file. Null: it cannot be opened, for the reason *error.
+  std::function<TextSink(const std::string& path, int* error)> freopen = {};
+  std::function<void()> ftruncate = {};  // empties the file that `out` writes to
 };
 
 struct ProgramSource {

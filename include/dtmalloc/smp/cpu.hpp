@@ -138,6 +138,19 @@ inline std::uint64_t racy_read(const std::uint64_t& counter) {
 
 using CalloutId = std::uint64_t;
 
+// When a callout that stands still falls due, once it is armed (Clock::arm).
+class Alarm {
+ public:
+  Alarm() = default;
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+  bool armed() const { return due_.load(std::memory_order_relaxed) != ~std::uint64_t{0}; }
+
+ private:
+  friend class Clock;
+  std::atomic<std::uint64_t> due_{~std::uint64_t{0}};
+};
+
 // The machine's clock: virtual (advanced by the runner) or the host's monotonic clock.
 // Callouts run on the thread that advances the clock, outside critical sections, in time order
 // (ties in order of creation); a callout never runs twice at once, and must not sleep. While an
@@ -161,6 +174,13 @@ class Clock {
   std::uint64_t next_due() const;  // ~0: nothing
   // First call at `first` (absolute), then every `interval` ns (0: once).
   CalloutId schedule(std::uint64_t first, std::uint64_t interval, std::function<void()> function);
+  // A callout that runs when `alarm`, which outlives it, was armed: once for every arming.
+  CalloutId schedule(Alarm& alarm, std::function<void()> function);
+  // Arms it for `time`, or leaves it at an earlier one. Takes no lock, allocates nothing: what is
+  // inside a probe may do it.
+  void arm(Alarm& alarm, std::uint64_t time);
+  // Lets time pass and runs nothing that falls due: a busy wait in a critical section.
+  void spin(std::uint64_t ns);
   // The callout will not begin again, and has ended on return unless it is the caller itself. Not
   // with a lock held that the callout takes, and not in a critical section.
   void cancel(CalloutId id);
@@ -176,6 +196,7 @@ class Clock {
   struct Call;
   bool run_until(std::uint64_t target);
   void reach(std::uint64_t time);
+  static void lower(std::atomic<std::uint64_t>& time, std::uint64_t to);
   void refresh();                 // Requires: mutex_ held
   bool runs(CalloutId id) const;  // ditto
   const bool real_;

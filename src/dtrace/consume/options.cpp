@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Options: the table of spec/dtrace.md 19, and the three value syntaxes.
-// Differs:      an option whose feature is not modelled is refused, never ignored.
+// DEVIATES:     compile-time options about what does not exist here (object files, module loading,
+//               the process cache, a core file of the compiler) are accepted and change nothing;
+//               other options whose feature is not modelled are refused.
 #include "dtrace/consume/options.hpp"
 
 #include <algorithm>
@@ -23,7 +25,8 @@ enum class Kind : std::uint8_t {
   cpp_argument,  // of the preprocessor
   cpp_path,
   stdc,
-  ignored,  // accepted: it changes nothing here
+  word,     // one of `words`; accepted: it changes nothing here
+  ignored,  // ditto, of any value
   refused,  // not modelled
 };
 
@@ -32,6 +35,7 @@ struct OptionInfo {
   OptionClass option_class;
   Kind kind;
   bool command_only = false;  // not from within a D program
+  std::string_view words = {};
 };
 
 constexpr OptionClass kCompile = OptionClass::compile;
@@ -42,43 +46,43 @@ constexpr OptionInfo kOptions[] = {
     {"aggpercpu", kCompile, Kind::refused},
     {"amin", kCompile, Kind::refused},
     {"argref", kCompile, Kind::flag},
-    {"core", kCompile, Kind::refused},
+    {"core", kCompile, Kind::ignored},
     {"cpp", kCompile, Kind::flag},
     {"cpphdrs", kCompile, Kind::cpp_argument, true},
     {"cpppath", kCompile, Kind::cpp_path, true},
     {"ctypes", kCompile, Kind::refused},
     {"defaultargs", kCompile, Kind::flag},
     {"define", kCompile, Kind::cpp_argument, true},
-    {"debug", kCompile, Kind::refused},
+    {"debug", kCompile, Kind::ignored},
     {"droptags", kCompile, Kind::flag},
     {"dtypes", kCompile, Kind::refused},
     {"empty", kCompile, Kind::flag},
     {"encoding", kCompile, Kind::encoding},
     {"errtags", kCompile, Kind::flag},
-    {"evaltime", kCompile, Kind::refused},
+    {"evaltime", kCompile, Kind::word, false, "exec preinit postinit main"},
     {"incdir", kCompile, Kind::cpp_argument, true},
     {"iregs", kCompile, Kind::refused},
-    {"kdefs", kCompile, Kind::refused},
-    {"knodefs", kCompile, Kind::refused},
-    {"late", kCompile, Kind::refused},
-    {"lazyload", kCompile, Kind::refused},
+    {"kdefs", kCompile, Kind::ignored},
+    {"knodefs", kCompile, Kind::ignored},
+    {"late", kCompile, Kind::word, false, "dynamic static"},
+    {"lazyload", kCompile, Kind::ignored},
     {"ldpath", kCompile, Kind::refused, true},
     {"libdir", kCompile, Kind::refused},
-    {"linkmode", kCompile, Kind::refused},
-    {"linktype", kCompile, Kind::refused},
+    {"linkmode", kCompile, Kind::word, false, "kernel primary dynamic static"},
+    {"linktype", kCompile, Kind::word, false, "elf dof"},
     {"nolibs", kCompile, Kind::ignored},
     {"objcopypath", kCompile, Kind::refused, true},
-    {"pgmax", kCompile, Kind::refused},
-    {"pspec", kCompile, Kind::refused},
+    {"pgmax", kCompile, Kind::ignored},
+    {"pspec", kCompile, Kind::ignored},
     {"setenv", kCompile, Kind::refused, true},
     {"stdc", kCompile, Kind::stdc, true},
-    {"strip", kCompile, Kind::refused},
+    {"strip", kCompile, Kind::ignored},
     {"syslibdir", kCompile, Kind::refused},
     {"tree", kCompile, Kind::refused},
     {"tregs", kCompile, Kind::refused},
-    {"udefs", kCompile, Kind::refused},
+    {"udefs", kCompile, Kind::ignored},
     {"undef", kCompile, Kind::cpp_argument, true},
-    {"unodefs", kCompile, Kind::refused},
+    {"unodefs", kCompile, Kind::ignored},
     {"unsetenv", kCompile, Kind::refused, true},
     {"verbose", kCompile, Kind::refused},
     {"version", kCompile, Kind::refused},
@@ -88,15 +92,15 @@ constexpr OptionInfo kOptions[] = {
     {"bufpolicy", kRuntime, Kind::policy},
     {"bufresize", kRuntime, Kind::resize},
     {"bufsize", kRuntime, Kind::size},
-    {"cleanrate", kRuntime, Kind::refused},
-    {"cpu", kRuntime, Kind::refused},
+    {"cleanrate", kRuntime, Kind::rate},
+    {"cpu", kRuntime, Kind::flag},
     {"destructive", kRuntime, Kind::flag},
     {"dynvarsize", kRuntime, Kind::refused},
-    {"grabanon", kRuntime, Kind::refused},
+    {"grabanon", kRuntime, Kind::flag},
     {"jstackframes", kRuntime, Kind::flag},
     {"jstackstrsize", kRuntime, Kind::size},
-    {"nspec", kRuntime, Kind::refused},
-    {"specsize", kRuntime, Kind::refused},
+    {"nspec", kRuntime, Kind::flag},
+    {"specsize", kRuntime, Kind::size},
     {"stackframes", kRuntime, Kind::flag},
     {"statusrate", kRuntime, Kind::rate},
     {"strsize", kRuntime, Kind::size},
@@ -163,7 +167,7 @@ bool parse_number(std::string_view text, std::uint64_t* value, std::string_view*
 
 // Empty: unset.
 std::optional<std::optional<std::uint64_t>> parse_flag(std::string_view text) {
-  if (text.data() == nullptr) return std::optional<std::uint64_t>(1);
+  if (text.data() == nullptr) return std::optional<std::uint64_t>(0);
   if (text.empty()) return std::optional<std::uint64_t>();
   const std::string word = lower(text);
   for (const char* yes : {"yes", "enable", "enabled", "true", "on", "set"}) {
@@ -177,6 +181,9 @@ std::optional<std::optional<std::uint64_t>> parse_flag(std::string_view text) {
   if (!parse_number(text, &value, &rest) || !rest.empty()) return std::nullopt;
   return std::optional<std::uint64_t>(value);
 }
+
+// In the order of BufferPolicy.
+constexpr std::string_view kPolicies[] = {"switch", "fill", "ring"};
 
 constexpr const char* kInvalidValue = "Invalid value for specified option";
 
@@ -272,15 +279,16 @@ std::string Options::set(std::string_view name, std::string_view value, bool fro
       values_[std::string(name)] = number;
       return {};
     case Kind::rate:
-      if (!has_value || !parse_rate(value, &number) || number == 0) return kInvalidValue;
+      if (!has_value || !parse_rate(value, &number)) return kInvalidValue;
+      if (number == 0 && name != "cleanrate") return kInvalidValue;
       values_[std::string(name)] = number;
       return {};
-    case Kind::policy:
-      if (value == "switch") return {};
-      if (value == "fill" || value == "ring") {
-        return "not modelled: buffer policy " + std::string(value);
-      }
-      return kInvalidValue;
+    case Kind::policy: {
+      const auto* found = std::find(std::begin(kPolicies), std::end(kPolicies), value);
+      if (found == std::end(kPolicies)) return kInvalidValue;
+      values_["bufpolicy"] = static_cast<std::uint64_t>(found - std::begin(kPolicies));
+      return {};
+    }
     case Kind::resize:
       if (value != "auto" && value != "manual") return kInvalidValue;
       values_[std::string(name)] = value == "manual";
@@ -307,6 +315,14 @@ std::string Options::set(std::string_view name, std::string_view value, bool fro
     case Kind::stdc:
       // The host's preprocessor is an ISO one in each of them.
       return value == "a" || value == "c" || value == "s" || value == "t" ? "" : kInvalidValue;
+    case Kind::word: {
+      for (std::string_view words = option->words; has_value && !words.empty();) {
+        const std::string_view word = words.substr(0, words.find(' '));
+        if (value == word) return {};
+        words.remove_prefix(std::min(words.size(), word.size() + 1));
+      }
+      return kInvalidValue;
+    }
     case Kind::ignored:
       return {};
     case Kind::refused:

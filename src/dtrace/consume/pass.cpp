@@ -3,6 +3,7 @@
 // Counterpart:  dt_work.c, dt_consume.c, dt_aggregate.c (dtrace_aggregate_snap)
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "dtrace/consume/session_impl.hpp"
 
@@ -18,10 +19,19 @@ std::string plural(std::uint64_t count, const char* noun) {
 
 }  // namespace
 
+std::uint64_t Session::Impl::status_interval() const {
+  return std::min(options.get("statusrate", kSecond), kSlowestStatus);
+}
+
+std::uint64_t Session::Impl::pass_interval() const {
+  // Nothing of policies fill and ring is read before the end.
+  if (consumer.config.policy != BufferPolicy::switch_) return status_interval();
+  return std::min(
+      {options.get("switchrate", kSecond), options.get("aggrate", kSecond), status_interval()});
+}
+
 void Session::Impl::schedule() {
-  const std::uint64_t interval =
-      std::min({options.get("switchrate", kSecond), options.get("aggrate", kSecond),
-                std::min(options.get("statusrate", kSecond), kSlowestStatus)});
+  interval = pass_interval();
   Clock& clock = framework.cpus().clock();
   callout = clock.schedule(clock.now() + interval, interval, [this] {
     const std::unique_lock lock(mutex, std::try_to_lock);
@@ -38,12 +48,45 @@ void Session::Impl::guarded_pass() {
     ~Guard() { flag = false; }
   } guard(passing);
   pass(false);
+  if (stopped || pass_interval() == interval) return;
+  // setopt() changed a rate.
+  framework.cpus().clock().stop(callout);
+  schedule();
 }
 
 void Session::Impl::report_drop(const char* tag, std::uint64_t count, const std::string& text) {
   if (count == 0) return;
   had_errors = true;
   message(options.is_set("droptags") ? std::string("[") + tag + "] " + text : text);
+}
+
+bool Session::Impl::check_status(bool final) {
+  const Consumer::Status now = consumer.status(status_interval());
+  const Consumer::Status before = std::exchange(reported, now);
+  const auto report = [&](const char* tag, std::uint64_t Consumer::Status::*counter,
+                          const char* noun, const char* rest) {
+    const std::uint64_t count = now.*counter - before.*counter;
+    report_drop(tag, count, plural(count, noun) + rest);
+  };
+  using Status = Consumer::Status;
+  report("DTRACEDROP_SPEC", &Status::speculative_drops, "speculative drop", "");
+  report("DTRACEDROP_SPECBUSY", &Status::busy_speculations, "failed speculation",
+         " (available buffer(s) still busy)");
+  report("DTRACEDROP_SPECUNAVAIL", &Status::unavailable_speculations, "failed speculation",
+         " (no speculative buffer available)");
+  report("DTRACEDROP_DBLERROR", &Status::error_drops, "error", " in ERROR probe enabling");
+  if (final) return true;
+  const Activity activity = consumer.activity();
+  if (activity == Activity::killed) {
+    fail_processing("Abort due to systemic unresponsiveness");
+    abort();
+    return false;
+  }
+  if (activity == Activity::draining || now.filled) {
+    finish();
+    return false;
+  }
+  return true;
 }
 
 void Session::Impl::pass(bool final) {
@@ -53,21 +96,17 @@ void Session::Impl::pass(bool final) {
     *last = now;
     return true;
   };
-  if (due(&last_status, std::min(options.get("statusrate", kSecond), kSlowestStatus))) {
-    const std::uint64_t errors = consumer.error_drops();
-    const std::uint64_t increment = errors - error_drops;
-    error_drops = errors;
-    report_drop("DTRACEDROP_DBLERROR", increment,
-                plural(increment, "error") + " in ERROR probe enabling");
-    if (!final && consumer.activity() == Activity::draining) {
-      finish();
-      return;
-    }
-  }
+  if (due(&last_status, status_interval()) && !check_status(final)) return;
   if (due(&last_aggregation, options.get("aggrate", kSecond))) take_aggregations();
-  if (due(&last_switch, options.get("switchrate", kSecond))) take_records(final);
+  const bool readable = final || consumer.config.policy == BufferPolicy::switch_;
+  if (readable && due(&last_switch, options.get("switchrate", kSecond))) take_records(final);
   first_pass = false;
   if (aborted && !final) abort();
+}
+
+void Session::Impl::fail_processing(std::string_view why) {
+  aborted = true;
+  message("processing aborted: " + std::string(why));
 }
 
 void Session::Impl::take_aggregations() {
@@ -82,6 +121,27 @@ void Session::Impl::take_aggregations() {
     reported = drops;
     report_drop("DTRACEDROP_AGGREGATION", increment,
                 plural(increment, "aggregation drop") + " on CPU " + std::to_string(cpu));
+  }
+}
+
+// The records that lie one after another in a part of a buffer.
+void Session::Impl::collect(std::vector<Record>& records, int cpu,
+                            std::span<const std::byte> bytes) const {
+  for (std::size_t at = 0; at + 4 <= bytes.size();) {
+    std::uint32_t epid = 0;
+    std::memcpy(&epid, bytes.data() + at, 4);
+    if (epid == 0) {
+      at += 4;
+      continue;
+    }
+    Record record;
+    record.cpu = cpu;
+    record.ecb = consumer.ecb(epid);
+    DTM_CHECK(record.ecb != nullptr, "a record of no clause");
+    record.bytes = bytes.data() + at;
+    std::memcpy(&record.timestamp, record.bytes + 4, 8);
+    records.push_back(record);
+    at += record.ecb->size;
   }
 }
 
@@ -100,28 +160,13 @@ void Session::Impl::take_records(bool final) {
   std::vector<std::uint64_t> drops(static_cast<std::size_t>(count), 0);
   std::uint64_t earliest = ~std::uint64_t{0};
   for (int i = 0; i < count; ++i) {
-    // BEGIN ran on CPU 0, so it comes first; so did END: it comes last in the last pass.
-    const int cpu = final ? (i + 1) % count : i;
+    // The CPU that BEGIN ran on comes first; END ran there too: it comes last in the last pass.
+    const int cpu = (consumer.home_cpu() + (final ? i + 1 : i)) % count;
     const Consumer::Taken taken = consumer.take_records(cpu);
     if (i == 0) earliest = taken.time;
     drops[static_cast<std::size_t>(cpu)] = taken.records.drops;
-    const std::span<const std::byte> bytes = taken.records.records;
-    for (std::size_t at = 0; at + 4 <= bytes.size();) {
-      std::uint32_t epid = 0;
-      std::memcpy(&epid, bytes.data() + at, 4);
-      if (epid == 0) {
-        at += 4;
-        continue;
-      }
-      Record record;
-      record.cpu = cpu;
-      record.ecb = consumer.ecb(epid);
-      DTM_CHECK(record.ecb != nullptr, "a record of no clause");
-      record.bytes = bytes.data() + at;
-      std::memcpy(&record.timestamp, record.bytes + 4, 8);
-      records.push_back(record);
-      at += record.ecb->size;
-    }
+    collect(records, cpu, taken.records.records);
+    collect(records, cpu, taken.records.newer);
   }
   if (options.is_set("temporal")) {
     std::stable_sort(records.begin(), records.end(),

@@ -3,6 +3,7 @@
 // Counterpart:  dt_consume.c (dt_consume_cpu, dt_flowindent), dt_handle.c
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "dtrace/consume/session_impl.hpp"
 
@@ -65,6 +66,15 @@ void Session::Impl::print_prefix(std::string& text, const Record& record) {
   append(text, "%3d %-41s ", record.cpu, shown.c_str());
 }
 
+std::string Session::Impl::error_head(const Ecb& ecb) const {
+  const Probe& probe = *ecb.probe;
+  std::string text;
+  append(text, "error on enabled probe ID %u (ID %u: %s:%s:%s:%s): ", ecb.epid, probe.id,
+         std::string(probe.provider_name.text).c_str(), std::string(probe.module.text).c_str(),
+         std::string(probe.function.text).c_str(), std::string(probe.name.text).c_str());
+  return text;
+}
+
 // The record of the hidden ERROR clause.
 void Session::Impl::print_error(const Record& record) {
   const std::vector<Field>& fields = record.ecb->recorded.at(0).fields;
@@ -78,13 +88,7 @@ void Session::Impl::print_error(const Record& record) {
   const std::uint64_t address = value(4);
   const Ecb* failed = consumer.ecb(static_cast<std::uint32_t>(epid));
   DTM_CHECK(failed != nullptr, "an error of no clause");
-  const Probe& probe = *failed->probe;
-  std::string text;
-  append(text, "error on enabled probe ID %llu (ID %u: %s:%s:%s:%s): %s",
-         static_cast<unsigned long long>(epid), probe.id,
-         std::string(probe.provider_name.text).c_str(), std::string(probe.module.text).c_str(),
-         std::string(probe.function.text).c_str(), std::string(probe.name.text).c_str(),
-         std::string(fault_text(fault)).c_str());
+  std::string text = error_head(*failed) + std::string(fault_text(fault));
   if (fault == Fault::badaddr || fault == Fault::badalign || fault == Fault::badstack) {
     append(text, " (0x%llx)", static_cast<unsigned long long>(address));
   }
@@ -157,10 +161,7 @@ void Session::Impl::do_action(std::string& text, const Record& record,
     case ActionKind::normalize:
       if (AggTable* table = aggregations.table(action.aggregation); table != nullptr) {
         const std::uint64_t normal = unsigned_value(field(1));
-        if (normal == 0) {
-          aborted = true;
-          return;
-        }
+        if (normal == 0) return fail_processing("Invalid normalization");
         table->normal = normal;
       }
       break;
@@ -168,6 +169,12 @@ void Session::Impl::do_action(std::string& text, const Record& record,
       if (AggTable* table = aggregations.table(action.aggregation); table != nullptr) {
         table->normal = 1;
       }
+      break;
+    case ActionKind::setopt:
+    case ActionKind::ftruncate:
+    case ActionKind::system:
+    case ActionKind::freopen:
+      control_action(text, record, recorded);
       break;
     default:
       DTM_CHECK(false, "an action without a printer");
@@ -179,17 +186,16 @@ void Session::Impl::print_record(const Record& record) {
     print_error(record);
     return;
   }
+  // freopen() moves what actions print, not what surrounds it.
   std::string text;
   print_prefix(text, record);
+  if (reopened) out(std::exchange(text, {}));
   for (const RecordedAction& action : record.ecb->recorded) {
     do_action(text, record, action);
-    if (aborted) {
-      out(text);
-      message("processing aborted: Invalid normalization");
-      return;
-    }
+    if (aborted) break;
   }
-  if (!quiet()) text += '\n';
+  if (reopened) act_out(std::exchange(text, {}));
+  if (!quiet() && !aborted) text += '\n';
   out(text);
 }
 
@@ -199,7 +205,7 @@ void Session::Impl::print_unprinted() {
     std::string text;
     const std::vector<const AggTable*> tables = {&table};
     print_rows(text, tables, sorted_rows(tables, options, strsize()), symbol_text());
-    out(text);
+    act_out(text);
   }
 }
 

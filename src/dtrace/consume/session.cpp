@@ -60,6 +60,21 @@ std::string size_text(std::size_t bytes) {
   return std::to_string(bytes) + " bytes";
 }
 
+std::string_view go_error(int failure) {
+  switch (failure) {
+    case EACCES:
+      return "Destructive actions not allowed";
+    case E2BIG:
+      return "END enablings exceed size of principal buffer";
+    case ENOSPC:
+      return "Enabling exceeds size of buffer";
+    case ENOMEM:
+      return "Cannot allocate memory";
+    default:
+      return "Failed to enable probe";
+  }
+}
+
 // The source line and a caret below its place. A long line is cut around the place; a tab keeps its
 // place below itself, other control bytes show as '?'.
 void append_place(std::string& text, const Diagnostic& diagnostic) {
@@ -105,26 +120,33 @@ Session::Impl::~Impl() {
 }
 
 // A clause stores to a user's process.
-bool Session::Impl::is_destructive() const {
-  bool found = false;
-  const auto look = [&found](const VerifiedDif& dif) {
-    found = found || dif.calls(kSubrCopyout) || dif.calls(kSubrCopyoutstr);
-  };
-  for (const CompiledProgram& compiled : programs) {
-    for (const Clause& clause : compiled.program->clauses) {
-      if (clause.predicate) look(*clause.predicate);
-      for (const Action& action : clause.actions) action.for_each_dif(look);
-    }
-  }
-  return found;
-}
-
 void Session::Impl::out(std::string_view text) const {
   if (sinks.out && !text.empty()) sinks.out(text);
 }
 
 void Session::Impl::message(std::string_view text) const {
   if (sinks.err) sinks.err("dtrace: " + std::string(text) + "\n");
+}
+
+// Less than a word is what sizes are rounded by.
+void Session::Impl::report_lowered(const char* what, std::size_t wanted, std::size_t given) const {
+  if (given + sizeof(std::uint64_t) > wanted) return;
+  message(std::string(what) + " lowered to " + size_text(given));
+}
+
+void Session::Impl::report_rate(const char* what, std::uint64_t wanted,
+                                std::uint64_t given) const {
+  constexpr std::uint64_t kSecond = 1000000000;
+  if (wanted == given) return;
+  std::string text = std::string(what) + (given > wanted ? " reduced to " : " increased to ");
+  if (given <= kSecond && kSecond % given == 0) {
+    text += std::to_string(kSecond / given) + " hz";
+  } else if (given % kSecond == 0) {
+    text += "once every " + std::to_string(given / kSecond) + " seconds";
+  } else {
+    text += "once every " + std::to_string(given) + " nanoseconds";
+  }
+  message(text);
 }
 
 Session::Session(Framework& framework, SessionSinks sinks)
@@ -230,32 +252,36 @@ Result<void> Session::go() {
   if (impl.matched == 0 && !impl.options.is_set("zdefs")) {
     return error("D_GO", impl.programs.empty() ? "no probes specified" : "no probes matched");
   }
-  if (!impl.options.is_set("destructive") && impl.is_destructive()) {
-    return error("D_GO", "could not enable tracing: Destructive actions not allowed");
-  }
+  if (auto good = impl.check_sinks(); !good) return good;
   ConsumerConfig& config = impl.consumer.config;
-  config.bufsize = impl.options.get("bufsize");
-  config.aggsize = impl.options.get("aggsize");
-  config.resize = impl.options.get("bufresize") == 0;
+  const Options& options = impl.options;
+  config.bufsize = options.get("bufsize");
+  config.aggsize = options.get("aggsize");
+  config.resize = options.get("bufresize") == 0;
+  config.policy = static_cast<BufferPolicy>(options.get("bufpolicy"));
+  config.cpu = options.is_set("cpu")
+                   ? static_cast<int>(std::min<std::uint64_t>(options.get("cpu"), MAXCPU))
+                   : -1;
+  config.nspec = options.get("nspec", 1);
+  config.specsize = options.get("specsize", std::size_t{32} << 10);
+  config.cleanrate = options.get("cleanrate", kDefaultCleanRate);
+  config.destructive = options.is_set("destructive");
   const ConsumerConfig wanted = config;
   impl.aggregations.define(impl.space.aggregations, impl.strsize(), impl.symbol_text());
   if (const int failure = impl.consumer.go(impl.space, &impl.tracer); failure != 0) {
-    switch (failure) {
-      case ENOSPC:
-        return error("D_GO", "could not enable tracing: Enabling exceeds size of buffer");
-      case ENOMEM:
-        return error("D_GO", "could not enable tracing: Cannot allocate memory");
-      default:
-        return error("D_GO", "could not enable tracing: Failed to enable probe");
-    }
+    return error("D_GO", "could not enable tracing: " + std::string(go_error(failure)));
   }
   impl.active = true;
-  if (config.bufsize < wanted.bufsize) {
-    impl.message("buffer size lowered to " + size_text(config.bufsize));
+  impl.report_lowered("buffer size", wanted.bufsize, config.bufsize);
+  if (impl.consumer.has_aggregations()) {
+    impl.report_lowered("aggregation size", wanted.aggsize, config.aggsize);
   }
-  if (config.aggsize < wanted.aggsize && impl.consumer.has_aggregations()) {
-    impl.message("aggregation size lowered to " + size_text(config.aggsize));
+  if (impl.consumer.speculates() && options.is_set("specsize")) {
+    impl.report_lowered("speculation size", wanted.specsize, config.specsize);
   }
+  impl.report_rate("cleaning rate", wanted.cleanrate, config.cleanrate);
+  impl.report_rate("status rate", options.get("statusrate", impl.status_interval()),
+                   impl.status_interval());
   if (impl.options.is_set("destructive") && !impl.quiet()) {
     impl.message("allowing destructive actions");
   }

@@ -77,12 +77,14 @@ struct Session::Impl {
   std::atomic<bool> had_errors{false};
   CalloutId callout = 0;
   bool scheduled = false;  // `callout` was made
+  std::uint64_t interval = 0;  // of the callout
   bool aborted = false;    // processing stops: no END, no further output
   std::uint64_t last_switch = 0, last_aggregation = 0, last_status = 0;
   bool first_pass = true;
   AggStore aggregations;
   std::vector<std::uint64_t> aggregation_drops;  // reported so far, by CPU
-  std::uint64_t error_drops = 0;
+  Consumer::Status reported;                     // its drops, so far
+  TextSink reopened;                             // where actions print since freopen()
   bool heading_printed = false;
   std::size_t indent = 0;  // flowindent
   int flow_cpu = -1;       // of the record printed last
@@ -102,10 +104,11 @@ struct Session::Impl {
   std::deque<Waiting> waiting;
 
   Result<void> set_option(std::string_view name, std::string_view value);
-  bool is_destructive() const;
   bool quiet() const { return options.is_set("quiet"); }
   std::uint32_t strsize() const { return static_cast<std::uint32_t>(options.get("strsize", 256)); }
   void out(std::string_view text) const;
+  // What actions print.
+  void act_out(std::string_view text) const { reopened ? reopened(text) : out(text); }
   void message(std::string_view text) const;  // "dtrace: " text newline
   SymbolText symbol_text() const {
     return {framework.impl().symbols.get(), static_cast<int>(std::min<std::uint64_t>(
@@ -114,22 +117,35 @@ struct Session::Impl {
   TimeFormat time_format() const { return {framework.cpus().clock().is_real(), symbol_text()}; }
 
   std::string dif_listing(ProgramId program) const;  // dif_listing.cpp: dtrace -S
+  void report_lowered(const char* what, std::size_t wanted, std::size_t given) const;
+  void report_rate(const char* what, std::uint64_t wanted, std::uint64_t given) const;
 
   // --- pass.cpp
   void guarded_pass();  // unless tracing has ended. Requires: mutex held
   void pass(bool final);
   void schedule();
+  std::uint64_t pass_interval() const;
+  std::uint64_t status_interval() const;
+  // False: tracing has ended.
+  bool check_status(bool final);
+  void fail_processing(std::string_view why);  // says so; abort() follows
   void abort();   // after an error that ends processing
   void finish();  // END, the last pass, the end of the output
   void take_aggregations();
   void take_records(bool final);
+  void collect(std::vector<Record>& records, int cpu, std::span<const std::byte> bytes) const;
   void report_drop(const char* tag, std::uint64_t count, const std::string& text);
 
   // --- record.cpp
   void print_record(const Record& record);
   void print_prefix(std::string& text, const Record& record);
   void print_error(const Record& record);
+  std::string error_head(const Ecb& ecb) const;  // "error on enabled probe ID 2 (ID 1: ...): "
   void do_action(std::string& text, const Record& record, const RecordedAction& action);
+  // --- control.cpp: the actions that act on the consumer itself
+  Result<void> check_sinks() const;  // for the programs enabled
+  void control_action(std::string& text, const Record& record, const RecordedAction& action);
+  void set_option_action(const Record& record, const RecordedAction& recorded);
   void print_aggregations(std::string& text, const Action& action);
   void print_unprinted();
 };

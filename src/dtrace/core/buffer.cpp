@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Principal buffers: memory and the exchange of the two halves.
+// Principal buffers: memory, room for a record, what the consumer takes.
 // Counterpart:  dtrace.c (dtrace_buffer_*)
 #include "dtrace/core/buffer.hpp"
 
 #include <sys/mman.h>
 
+#include <cstring>
 #include <utility>
 
 namespace dtmalloc::dtrace {
@@ -31,7 +32,7 @@ PrincipalBuffer::~PrincipalBuffer() {
   release_memory(other, size);
 }
 
-bool PrincipalBuffer::reserve(std::size_t bytes) {
+bool PrincipalBuffer::reserve(std::size_t bytes, BufferPolicy how) {
   active = reserve_memory(bytes);
   other = reserve_memory(bytes);
   if (active == nullptr || other == nullptr) {
@@ -41,14 +42,65 @@ bool PrincipalBuffer::reserve(std::size_t bytes) {
     return false;
   }
   size = bytes;
+  policy = how;
   return true;
 }
 
-PrincipalBuffer::Taken PrincipalBuffer::exchange() {
-  const Taken taken{{active, used}, drops};
-  std::swap(active, other);
-  used = 0;
+void PrincipalBuffer::turn_on() {
+  on = size > 0;
+  limit = policy == BufferPolicy::switch_ ? size : 0;
+}
+
+bool PrincipalBuffer::reserve(std::size_t needed, std::uint32_t alignment,
+                              const std::uint32_t* sizes, std::size_t* start) {
+  if (!on) return false;
+  *start = (used + alignment - 1) & ~std::size_t{alignment - 1};
+  const bool fits = needed <= size && *start <= size - needed;
+  switch (policy) {
+    case BufferPolicy::switch_:
+      if (!fits) ++drops;
+      return fits;
+    case BufferPolicy::fill:
+      if (filled.load(std::memory_order_relaxed) && !ending) return false;
+      if (fits && *start + needed <= size - (ending ? 0 : kept_for_end)) return true;
+      filled.store(true, std::memory_order_relaxed);
+      return false;
+    case BufferPolicy::ring:
+      break;
+  }
+  if (needed > size) {
+    ++drops;
+    return false;
+  }
+  if (!fits) {
+    // It goes on at the start; what lies between here and the end is given up.
+    std::memset(active + used, 0, size - used);
+    *start = used = oldest = 0;
+    wrapped = true;
+  }
+  if (!wrapped) return true;
+  while (oldest < size && oldest < *start + needed) {
+    std::uint32_t epid = 0;
+    std::memcpy(&epid, active + oldest, sizeof epid);
+    oldest += epid == 0 ? sizeof epid : sizes[epid];
+  }
+  if (oldest >= size) {
+    wrapped = false;
+    oldest = 0;
+  }
+  return true;
+}
+
+PrincipalBuffer::Taken PrincipalBuffer::take() {
+  Taken taken{{active, used}, {}, drops};
   drops = 0;
+  if (policy == BufferPolicy::switch_) {
+    std::swap(active, other);
+    used = 0;
+  } else if (wrapped) {
+    taken.newer = taken.records;
+    taken.records = {active + oldest, size - oldest};
+  }
   return taken;
 }
 

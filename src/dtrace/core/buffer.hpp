@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A consumer's principal buffer on one CPU, policy switch: the owner fills one half, the consumer
-// reads the other.
+// A consumer's principal buffer on one CPU. Policy switch: the owner fills one half, the consumer
+// reads the other. Policies fill and ring: one half holds the records until the end, the other is
+// the scratch memory of firings.
 // Counterpart:  dtrace_buffer_t
-// Locking:      filled by the CPU's owner inside its critical section; exchange() runs while the
-//               owner stands still (run_on_cpu).
+// Locking:      filled by the CPU's owner inside its critical section; the consumer's functions run
+//               while the owner stands still (run_on_cpu).
 // Invariants:   used <= size; a record begins with its EPID; EPID 0 is 4 bytes of padding.
+//               A ring that has wrapped: records lie at [oldest, size) and [0, used),
+//               used <= oldest. Otherwise at [0, used).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,26 +38,52 @@ class ReservedMemory {
 };
 
 inline constexpr std::uint32_t kRecordHeader = 12;  // EPID, timestamp in two halves
+inline constexpr std::size_t kSmallestBuffer = 8;
 
-struct PrincipalBuffer {
+enum class BufferPolicy : std::uint8_t { switch_, fill, ring };
+
+// Where a clause writes its record: a principal buffer or a CPU's part of a speculation.
+struct RecordSpace {
   std::byte* active = nullptr;
   std::size_t used = 0;
+};
+
+struct PrincipalBuffer : RecordSpace {
+  // What a firing may use without reserve(): the size under policy switch once it is on, else 0.
+  std::size_t limit = 0;
   std::size_t size = 0;
-  std::uint64_t drops = 0;  // since the last exchange
+  std::uint64_t drops = 0;  // since the last take()
   std::byte* other = nullptr;
+  BufferPolicy policy = BufferPolicy::switch_;
+  bool on = false;    // off: nothing is recorded and no drop counted
+  // fill: a record found no room; nothing more is recorded until END.
+  std::atomic<bool> filled{false};
+  bool ending = false;  // END may record
+  bool wrapped = false;
+  std::size_t oldest = 0;
+  std::size_t kept_for_end = 0;  // fill: bytes that only END may use
 
   PrincipalBuffer() = default;
   PrincipalBuffer(const PrincipalBuffer&) = delete;
   PrincipalBuffer& operator=(const PrincipalBuffer&) = delete;
   ~PrincipalBuffer();
-  bool reserve(std::size_t bytes);
+  // `bytes` is a multiple of 8.
+  bool reserve(std::size_t bytes, BufferPolicy how = BufferPolicy::switch_);
+  void turn_on();
+
+  // Room for `needed` bytes, aligned, where `limit` does not already grant it: where it starts. A
+  // ring gives up its oldest records, whose sizes are `sizes[epid]`. False: the clause does not
+  // run; a drop was counted if it is one.
+  bool reserve(std::size_t needed, std::uint32_t alignment, const std::uint32_t* sizes,
+               std::size_t* start);
 
   struct Taken {
-    std::span<const std::byte> records;
+    std::span<const std::byte> records, newer;  // `newer`: a ring's second part
     std::uint64_t drops = 0;
   };
-  // Hands out what was recorded; valid until the next exchange.
-  Taken exchange();
+  // Hands out what was recorded: under policy switch what came since the last call, valid until the
+  // next; otherwise all there is.
+  Taken take();
 };
 
 }  // namespace dtmalloc::dtrace

@@ -16,7 +16,8 @@ namespace {
 // Where consumers' states would lie in a kernel: what arg0 of BEGIN shows.
 constexpr std::uint64_t kCookieBase = 0xfffffe0fff000000;
 
-constexpr std::size_t kSmallestBuffer = 8;
+// How long a consumer may be late before the deadman kills it.
+constexpr std::uint64_t kDeadmanTimeout = 10 * std::uint64_t{1000000000};
 
 std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) & ~(alignment - 1);
@@ -64,7 +65,8 @@ class RecordLayout {
     return offset;
   }
   void tuple(std::uint64_t size) { tuple_ = std::max(tuple_, size); }
-  void finish(bool empty_body) {
+  // `records`: even without a datum.
+  void finish(bool records) {
     used_ = align_up(used_, 4);
     const std::uint64_t tuple_at = align_up(used_, 8);
     const std::uint64_t needed = tuple_ > 0 ? tuple_at + align_up(tuple_, 4) : used_;
@@ -73,7 +75,7 @@ class RecordLayout {
       ecb_.needed = kNeverFits;
       return;
     }
-    ecb_.size = records_ || empty_body ? static_cast<std::uint32_t>(used_) : 0;
+    ecb_.size = records_ || records ? static_cast<std::uint32_t>(used_) : 0;
     ecb_.tuple = static_cast<std::uint32_t>(tuple_at);
     ecb_.needed = needed;
   }
@@ -93,15 +95,60 @@ bool calls(const Clause& clause, std::uint32_t subroutine) {
   return found;
 }
 
+bool is_destructive(const Clause& clause) {
+  const auto destructive = [](const Action& action) {
+    switch (action.kind) {
+      case ActionKind::system:
+      case ActionKind::freopen:
+      case ActionKind::raise:
+      case ActionKind::stop:
+      case ActionKind::chill:
+      case ActionKind::panic:
+      case ActionKind::breakpoint:
+        return true;
+      default:
+        return false;
+    }
+  };
+  return calls(clause, kSubrCopyout) || calls(clause, kSubrCopyoutstr) ||
+         std::any_of(clause.actions.begin(), clause.actions.end(), destructive);
+}
+
+// What a statement without data does.
+StepKind step_of(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::speculate:
+      return StepKind::speculate;
+    case ActionKind::commit:
+      return StepKind::commit;
+    case ActionKind::discard:
+      return StepKind::discard;
+    case ActionKind::panic:
+      return StepKind::panic;
+    case ActionKind::breakpoint:
+      return StepKind::breakpoint;
+    case ActionKind::chill:
+      return StepKind::chill;
+    case ActionKind::raise:
+      return StepKind::raise;
+    case ActionKind::stop:
+      return StepKind::stop;
+    default:
+      return StepKind::eval;
+  }
+}
+
 }  // namespace
 
-Consumer::Consumer(Framework::Impl& framework) : framework_(framework) {
+Consumer::Consumer(Framework::Impl& framework)
+    : framework_(framework), cleaner_(framework.cpus.clock()) {
   const std::lock_guard lock(framework_.mutex);
   cookie_ = kCookieBase + framework_.consumers_made++ * 0x1000;
   framework_.consumers.push_back(this);
 }
 
 Consumer::~Consumer() {
+  cleaner_.cancel();
   const std::lock_guard lock(framework_.mutex);
   close();
   std::erase(framework_.consumers, this);
@@ -161,6 +208,28 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
           ecb->steps.push_back(std::move(step));
         }
         break;
+      case ActionKind::speculate:
+      case ActionKind::commit:
+      case ActionKind::discard:
+      case ActionKind::panic:
+      case ActionKind::breakpoint:
+      case ActionKind::chill:
+      case ActionKind::raise:
+      case ActionKind::stop: {
+        Step step;
+        step.kind = step_of(action.kind);
+        step.index = index;
+        if (!action.values.empty()) step.dif = &action.values[0].dif;
+        speculates_ = speculates_ || action.kind == ActionKind::speculate;
+        ecb->steps.push_back(std::move(step));
+        break;
+      }
+      case ActionKind::ftruncate:
+        store_constant(0, index, recorded);
+        break;
+      case ActionKind::setopt:
+      case ActionKind::system:
+      case ActionKind::freopen:
       case ActionKind::trace:
       case ActionKind::printf:
         for (const Value& value : action.values) store(value, index++, recorded);
@@ -201,11 +270,13 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
       default:
         DTM_CHECK(false, "an action without steps");
     }
-    if (action.kind != ActionKind::eval && action.kind != ActionKind::aggregate) {
+    if (action.kind != ActionKind::eval && action.kind != ActionKind::aggregate &&
+        step_of(action.kind) == StepKind::eval) {
       ecb->recorded.push_back(std::move(recorded));
     }
   }
-  layout.finish(clause.actions.empty());
+  layout.finish(clause.actions.empty() || (clause.actions.size() == 1 &&
+                                           clause.actions[0].kind == ActionKind::speculate));
   return ecb;
 }
 
@@ -232,8 +303,21 @@ void Consumer::attach(std::unique_ptr<Ecb> ecb, Probe& probe) {
   entry.ecb = ecb.get();
   entry.consumer = this;
   ecb->epid = static_cast<std::uint32_t>(ecbs_.size() + 1);
+  know_size(*ecb);
   ecbs_.push_back(std::move(ecb));
   probe.entries.push_back(entry);
+}
+
+void Consumer::know_size(const Ecb& ecb) {
+  if (size_tables_.empty() || ecb.epid >= size_tables_.back().size()) {
+    std::vector<std::uint32_t> next(std::max<std::size_t>(64, std::size_t{ecb.epid} * 2));
+    if (!size_tables_.empty()) {
+      std::copy(size_tables_.back().begin(), size_tables_.back().end(), next.begin());
+    }
+    size_tables_.push_back(std::move(next));
+  }
+  size_tables_.back()[ecb.epid] = ecb.size;
+  record_sizes_.store(size_tables_.back().data(), std::memory_order_release);
 }
 
 std::size_t Consumer::add_ecbs(const RetainedProgram& retained, ProbeId after) {
@@ -243,6 +327,7 @@ std::size_t Consumer::add_ecbs(const RetainedProgram& retained, ProbeId after) {
     const std::vector<ProbeId> ids = after == 0
                                          ? framework_.match(clause.description)
                                          : framework_.match_existing(clause.description, after);
+    destructive_ = destructive_ || (!ids.empty() && is_destructive(clause));
     for (const ProbeId id : ids) {
       Probe& probe = *framework_.probe(id);
       attach(make_ecb(retained.program, clause, retained.aggregations, probe), probe);
@@ -355,14 +440,21 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
     return nullptr;
   };
   auto state = std::make_unique<ConsumerCpu>();
-  if (!state->buffer.reserve(config.bufsize)) return refuse(&config.bufsize);
-  if (has_aggregations_ && !state->aggregations.reserve(config.aggsize)) {
-    return refuse(&config.aggsize);
+  if (config.cpu < 0 || config.cpu == cpu.id) {
+    if (!state->buffer.reserve(config.bufsize, config.policy)) return refuse(&config.bufsize);
+    if (has_aggregations_ && !state->aggregations.reserve(config.aggsize)) {
+      return refuse(&config.aggsize);
+    }
+    state->buffer.kept_for_end = end_needs();
   }
+  if (!state->speculative.reserve(speculations_.count(), speculates_ ? config.specsize : 0)) {
+    return refuse(speculates_ ? &config.specsize : nullptr);
+  }
+  const Activity now = activity();
+  if (now != Activity::inactive && now != Activity::warmup) state->buffer.turn_on();
   if (!state->local_bytes.reserve(local_count_ * config.strsize)) return refuse(nullptr);
   state->locals.resize(local_count_);
   state->memos.resize(memos_);
-  state->quick_limit = state->buffer.size;
   if (!state->global_view.reserve(globals_.size() * config.strsize)) return refuse(nullptr);
   if (has_tokens_ && !state->strtok_text.reserve(std::size_t{2} * config.strsize)) {
     return refuse(nullptr);
@@ -381,6 +473,7 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   dif.locals = state->locals.data();
   dif.local_bytes = state->local_bytes.data();
   dif.local_count = local_count_;
+  dif.speculation = &speculation;
   dif.random = 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(cpu.id);
   ConsumerCpu* made = state.get();
   cpu_states_.push_back(std::move(state));
@@ -397,11 +490,16 @@ int Consumer::reserve_all() {
     most = std::max(most, ecb->needed);
   }
   if (need == kNeverFits) return ENOSPC;
+  const auto whole_words = [](std::size_t size) { return size & ~std::size_t{7}; };
   if (has_aggregations_) {
-    config.bufsize = std::max({config.bufsize, need, hidden});
+    config.bufsize = std::max({config.bufsize, need + 7, hidden + 7});
+    config.aggsize = whole_words(config.aggsize);
     if (config.aggsize < kSmallestBuffer) return ENOSPC;
   }
+  config.bufsize = whole_words(config.bufsize);
+  config.specsize = whole_words(config.specsize);
   if (config.bufsize < std::max(need, kSmallestBuffer)) return ENOSPC;
+  if (speculates_ && config.specsize < kSmallestBuffer) return ENOSPC;
   const auto join_all = [this](std::size_t** refused) {
     for (int id = 0; id < framework_.cpus.count(); ++id) {
       if (join(framework_.cpus.cpu(id), refused) == nullptr) return false;
@@ -409,21 +507,37 @@ int Consumer::reserve_all() {
     return true;
   };
   std::size_t* refused = nullptr;
-  while (!join_all(&refused)) {
+  while (true) {
+    if (config.bufsize < end_needs()) return E2BIG;
+    if (join_all(&refused)) break;
     for (auto& slot : cpus_) slot.store(nullptr, std::memory_order_relaxed);
     cpu_states_.clear();
     if (refused == nullptr || !config.resize) return ENOMEM;
-    *refused /= 2;
+    *refused = whole_words(*refused / 2);
     const std::size_t least = refused == &config.bufsize ? need : 0;
     if (*refused < std::max(least, kSmallestBuffer)) return ENOMEM;
   }
   return 0;
 }
 
+int Consumer::home_cpu() const {
+  return config.cpu >= 0 && config.cpu < framework_.cpus.count() ? config.cpu : 0;
+}
+
+std::size_t Consumer::end_needs() const {
+  std::size_t needs = 0;
+  if (config.policy == BufferPolicy::switch_) return needs;
+  for (const auto& ecb : ecbs_) {
+    if (ecb->role == EcbRole::end) needs += ecb->needed + ecb->alignment;
+  }
+  return needs;
+}
+
 int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   const std::lock_guard lock(framework_.mutex);
   if (activity() != Activity::inactive) return EBUSY;
   if (!has_hidden_error_ && !attach_hidden_error()) return ENXIO;
+  if (destructive_ && !config.destructive) return EACCES;
   globals_.assign(space.globals, 0);
   local_count_ = space.locals;
   // What has no place among the addresses of variables has none in memory.
@@ -433,20 +547,52 @@ int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   }
   if (!global_bytes_.reserve(std::size_t{space.globals} * config.strsize)) return ENOMEM;
   strings_ = space.strings;
+  if (!speculations_.reserve(config.nspec)) return ENOMEM;
   if (const int error = reserve_all(); error != 0) return error;
   std::vector<Probe*> grown;
   for (const ProbeId id : std::exchange(unpublished_, {})) {
     if (Probe* probe = framework_.probe(id); probe != nullptr) grown.push_back(probe);
   }
   framework_.publish_added(grown);
+  config.cleanrate = std::clamp(config.cleanrate, kFastestCleanRate, kSlowestCleanRate);
+  cleaner_.start(config.cleanrate, [this] { clean(); });
   activity_.store(Activity::warmup, std::memory_order_release);
-  Cpu& cpu = framework_.cpus.cpu(0);
+  Cpu& cpu = framework_.cpus.cpu(home_cpu());
   const std::uint64_t arguments[6] = {cookie_, 0, 0, 0, 0, 0};
-  framework_.cpus.run_on_cpu(
-      cpu, [&] { framework_.fire_for(*this, framework_.begin, cpu, thread, arguments); });
+  framework_.cpus.run_on_cpu(cpu, [&] {
+    cpu_state(cpu)->buffer.turn_on();
+    framework_.fire_for(*this, framework_.begin, cpu, thread, arguments);
+  });
   Activity expected = Activity::warmup;
   activity_.compare_exchange_strong(expected, Activity::active, std::memory_order_acq_rel);
+  framework_.cpus.run_on_each_cpu([this](Cpu& other) {
+    if (ConsumerCpu* state = cpu_state(other); state != nullptr) state->buffer.turn_on();
+  });
   return 0;
+}
+
+void Consumer::listen(std::uint64_t until) {
+  if (!config.destructive) deadline_.store(until + kDeadmanTimeout, std::memory_order_relaxed);
+}
+
+Consumer::Status Consumer::status(std::uint64_t interval) {
+  listen(framework_.cpus.clock().now() + interval);
+  Status status;
+  status.busy_speculations = speculations_.busy();
+  status.unavailable_speculations = speculations_.unavailable();
+  status.error_drops = error_drops_.load(std::memory_order_relaxed);
+  for (int cpu = 0; cpu < framework_.cpus.count(); ++cpu) {
+    ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
+    if (state == nullptr) continue;
+    status.speculative_drops += racy_read(state->speculative.dropped);
+    status.filled = status.filled || state->buffer.filled.load(std::memory_order_relaxed);
+  }
+  return status;
+}
+
+void Consumer::clean() {
+  const std::lock_guard lock(framework_.mutex);
+  clean_speculations();
 }
 
 void Consumer::stop(SimThread* thread) {
@@ -455,11 +601,16 @@ void Consumer::stop(SimThread* thread) {
   if (now != Activity::active && now != Activity::draining && now != Activity::warmup) return;
   activity_.store(Activity::draining, std::memory_order_release);
   framework_.cpus.synchronize();
+  // DEVIATES: parts that other CPUs have still to commit are not lost when tracing ends before the
+  // cleaner's next pass: a load that takes no time leaves it none.
+  if (cleaner_.requested()) clean_speculations();
   activity_.store(Activity::cooldown, std::memory_order_release);
-  Cpu& cpu = framework_.cpus.cpu(0);
+  Cpu& cpu = framework_.cpus.cpu(home_cpu());
   const std::uint64_t arguments[6] = {cookie_, 0, 0, 0, 0, 0};
-  framework_.cpus.run_on_cpu(
-      cpu, [&] { framework_.fire_for(*this, framework_.end, cpu, thread, arguments); });
+  framework_.cpus.run_on_cpu(cpu, [&] {
+    cpu_state(cpu)->buffer.ending = true;
+    framework_.fire_for(*this, framework_.end, cpu, thread, arguments);
+  });
   activity_.store(Activity::stopped, std::memory_order_release);
 }
 
@@ -481,7 +632,7 @@ Consumer::Taken Consumer::take_records(int cpu) {
   ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
   if (state == nullptr) return taken;
   framework_.cpus.run_on_cpu(framework_.cpus.cpu(cpu), [&] {
-    taken.records = state->buffer.exchange();
+    taken.records = state->buffer.take();
     taken.time = framework_.cpus.clock().now();
   });
   return taken;

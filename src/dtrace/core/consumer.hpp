@@ -19,14 +19,24 @@
 
 #include "dtrace/core/aggregate.hpp"
 #include "dtrace/core/buffer.hpp"
+#include "dtrace/core/cleaner.hpp"
 #include "dtrace/core/framework.hpp"
 #include "dtrace/core/thread_view.hpp"
 #include "dtrace/core/quick.hpp"
+#include "dtrace/core/speculation.hpp"
 #include "dtrace/dif/program.hpp"
 
 namespace dtmalloc::dtrace {
 
-enum class Activity : std::uint8_t { inactive, warmup, active, draining, cooldown, stopped };
+enum class Activity : std::uint8_t {
+  inactive,
+  warmup,    // BEGIN runs
+  active,
+  draining,  // after exit()
+  cooldown,  // END runs
+  stopped,
+  killed,    // by the deadman: the consumer was not heard of
+};
 
 // What a firing does for one value, in order.
 enum class StepKind : std::uint8_t {
@@ -41,6 +51,16 @@ enum class StepKind : std::uint8_t {
   argument,      // probe argument number `constant` into the record (the hidden ERROR clause)
   exit,          // store, and the activity changes
   aggregate,
+  // Of a speculation's id.
+  speculate,
+  commit,
+  discard,
+  // Destructive; the values are arguments, nothing is recorded.
+  panic,
+  breakpoint,
+  chill,
+  raise,
+  stop,
 };
 
 struct KeyStep {
@@ -110,6 +130,12 @@ struct ConsumerConfig {
   std::size_t aggsize = std::size_t{4} << 20;
   std::uint32_t strsize = 256;
   bool resize = true;  // bufresize=auto: halve what the host refuses
+  BufferPolicy policy = BufferPolicy::switch_;
+  int cpu = -1;  // record on this CPU only
+  std::size_t nspec = 1;
+  std::size_t specsize = std::size_t{32} << 10;
+  std::uint64_t cleanrate = kDefaultCleanRate;
+  bool destructive = false;
 };
 
 // A firing as the clauses of one probe see it.
@@ -126,8 +152,8 @@ struct Firing {
 struct ConsumerCpu {
   PrincipalBuffer buffer;
   AggBuffer aggregations;
+  SpecParts speculative;
   std::vector<QuickMemo> memos;  // of the steps that were made before the buffers
-  std::size_t quick_limit = 0;   // up to which a quick clause finds room; beyond, fire() decides
   DifState dif;
   std::uint32_t fault_action = 0;  // of the last fault inside an aggregation
   std::vector<std::uint64_t> locals;
@@ -149,8 +175,9 @@ class Consumer {
   // Makes an ECB for every probe that matches a clause; the number of pairs. The program is
   // retained: probes that appear later are matched too.
   std::size_t enable(std::shared_ptr<const Program> program, const ProgramSpace& space);
-  // Buffers, the hidden ERROR clause, BEGIN. 0 or an errno. May lower bufsize and aggsize, and
-  // raises bufsize to what aggregations need.
+  // Buffers, the hidden ERROR clause, BEGIN. 0 or an errno: EACCES, destructive actions without
+  // `destructive`; E2BIG, END does not fit; ENOSPC, what is recorded does not. May lower the sizes
+  // in `config`, raises bufsize to what aggregations need, and brings cleanrate within its limits.
   int go(const ProgramSpace& space, SimThread* thread);
   // END, once; afterwards nothing fires.
   void stop(SimThread* thread);
@@ -161,22 +188,32 @@ class Consumer {
   const Ecb* ecb(std::uint32_t epid) const;
   bool has_programs() const { return !programs_.empty(); }
   bool has_aggregations() const { return has_aggregations_; }
+  bool speculates() const { return speculates_; }
+  // The CPU that BEGIN and END run on.
+  int home_cpu() const;
   void match_new_probes();
   // The notes of the probes with ECBs, each once, in order of probes; then those of probes that a
   // clause would match if they were there.
   std::vector<std::string> notes() const;
 
   // --- the consumer's passes
+  // What dtrace(1) asks for at every status check. The consumer has been heard of; it will be
+  // again within `interval`.
+  struct Status {
+    std::uint64_t speculative_drops = 0, busy_speculations = 0, unavailable_speculations = 0;
+    std::uint64_t error_drops = 0;
+    bool filled = false;  // a buffer of policy fill is full
+  };
+  Status status(std::uint64_t interval);
   struct Taken {
     PrincipalBuffer::Taken records;
     std::uint64_t time = 0;  // the clock when the buffer was exchanged
   };
-  // Exchanges a CPU's principal buffer; the records are valid until the next call for that CPU.
+  // Takes what a CPU's principal buffer has; it is valid until the next call for that CPU.
   Taken take_records(int cpu);
   // Exchanges a CPU's aggregations and hands them out; returns the drops so far.
   std::uint64_t take_aggregations(int cpu,
                                   const std::function<void(const AggBuffer::Element&)>& function);
-  std::uint64_t error_drops() const { return error_drops_.load(std::memory_order_relaxed); }
 
   // --- probe.cpp
   void fire(Ecb& ecb, Firing& firing);
@@ -211,11 +248,31 @@ class Consumer {
   // `refused`: the size in config that the host did not grant, null when none is to blame.
   ConsumerCpu* join(Cpu& cpu, std::size_t** refused = nullptr);
   int reserve_all();
+  const std::uint32_t* record_sizes() const {
+    return record_sizes_.load(std::memory_order_acquire);
+  }
+  void know_size(const Ecb& ecb);
+  std::size_t end_needs() const;  // what END's records may take
+  void listen(std::uint64_t until);
+  void clean();
   void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
   bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple, QuickMemo* memo);
   static void prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::size_t start);
   bool aggregate_anew(const Ecb& ecb, std::size_t at, ConsumerCpu& state, std::size_t start,
                       const std::uint64_t* arguments);
+  // False: the clause ends here, as a fault if dif.fault says so.
+  bool act(const Step& step, std::uint64_t value, const Ecb& ecb, Firing& firing,
+           ConsumerCpu& state);
+  static std::uint64_t speculation(DifState& state);
+  // --- speculation.cpp
+  // Where the rest of the clause records. Null: it does not run.
+  std::byte* speculate(const Ecb& ecb, ConsumerCpu& state, std::uint32_t id, RecordSpace** space,
+                       std::size_t* start);
+  // False: there is no such speculation.
+  bool commit(ConsumerCpu& state, std::uint32_t id);
+  bool discard(ConsumerCpu& state, std::uint32_t id);
+  void copy_committed(ConsumerCpu& state, SpecPart& part);
+  void clean_speculations();
 
   Framework::Impl& framework_;
   std::uint64_t cookie_;
@@ -225,12 +282,21 @@ class Consumer {
   std::set<ProbeId> unpublished_;  // whose chains lack entries until go()
   bool has_aggregations_ = false;
   bool has_tokens_ = false;  // a clause calls strtok()
+  bool speculates_ = false;
+  bool destructive_ = false;  // an ECB has a destructive action
   std::uint32_t memos_ = 0;
   bool has_hidden_error_ = false;
   std::vector<std::uint64_t> globals_;
   ReservedMemory global_bytes_;
   std::string strings_;  // of all objects
   std::size_t local_count_ = 0;
+  // Of the ECBs by EPID, for who walks over records. Grown by replacement; old ones stay.
+  std::atomic<const std::uint32_t*> record_sizes_{nullptr};
+  std::vector<std::vector<std::uint32_t>> size_tables_;
+  Speculations speculations_;
+  Cleaner cleaner_;
+  // Firings after this time kill the consumer: see listen().
+  std::atomic<std::uint64_t> deadline_{~std::uint64_t{0}};
   std::atomic<std::uint64_t> error_drops_{0};
   std::mutex join_mutex_;  // never held while another lock is taken or a CPU is waited for
   std::vector<std::unique_ptr<ConsumerCpu>> cpu_states_;

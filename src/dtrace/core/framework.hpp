@@ -8,6 +8,7 @@
 // Invariants:   probes[id - 1] is probe id; a slot is null exactly when its probe has no entries.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <dtmalloc/dtrace/provider.hpp>
@@ -104,6 +105,12 @@ struct CallbackEnabling {
   std::vector<ProbeId> probes;
 };
 
+// What chill() has taken of a CPU's time.
+struct Chill {
+  std::uint64_t since = 0;
+  std::uint64_t spent = 0;
+};
+
 struct Framework::Impl {
   Impl(Framework& framework, CpuSet& cpus, AddressMap& addresses);
   ~Impl();
@@ -133,6 +140,7 @@ struct Framework::Impl {
   int opens = 0;
   std::uint32_t enabled = 0;              // probes with entries
   ProbeId begin = 0, end = 0, error = 0;  // of the provider dtrace
+  std::array<Chill, MAXCPU> chills{};     // of a CPU: its owner's, inside a firing
 
   // --- registry.cpp; with `mutex` held
   ProviderEntry* provider(ProviderId id);
@@ -159,6 +167,10 @@ struct Framework::Impl {
               const std::function<bool(const ChainEntry&)>& is_gone);
   bool has_retained() const;
   void match_retained();
+
+  // --- act.cpp
+  // Passes `ns` of this CPU's time in a firing. False: that is more than may be taken.
+  bool chill(const Cpu& cpu, std::uint64_t ns);
 
   // --- probe.cpp
   // Fires a probe on `cpu`, which the caller holds, as if `thread` ran there. With `mutex` held.

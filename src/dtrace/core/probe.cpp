@@ -180,7 +180,8 @@ bool may_fire(EcbRole role, Activity activity) {
       return activity == Activity::cooldown;
     case EcbRole::error:
     case EcbRole::hidden_error:
-      return activity == Activity::warmup || activity == Activity::cooldown;
+      return activity == Activity::warmup || activity == Activity::draining ||
+             activity == Activity::cooldown;
     case EcbRole::normal:
       break;
   }
@@ -432,7 +433,7 @@ void Consumer::fire_quick(void* context, ProbeId id, std::uintptr_t arg0, std::u
   }
   ConsumerCpu& state = *found;
   const std::size_t start = align_record(state.buffer.used, ecb.alignment);
-  if (__builtin_expect(start + ecb.needed > state.quick_limit, 0)) {
+  if (__builtin_expect(start + ecb.needed > state.buffer.limit, 0)) {
     return fire_callback(context, id, arg0, arg1, arg2, arg3, arg4);
   }
   const std::uint64_t arguments[5] = {arg0, arg1, arg2, arg3, arg4};
@@ -474,15 +475,28 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
   if (found == nullptr) return;
   ConsumerCpu& state = *found;
   PrincipalBuffer& buffer = state.buffer;
-  const std::size_t start = align_record(buffer.used, ecb.alignment);
-  if (start + ecb.needed > buffer.size) {
-    ++buffer.drops;
+  std::size_t start = align_record(buffer.used, ecb.alignment);
+  const bool granted = start + ecb.needed <= buffer.limit;
+  if (__builtin_expect(!granted, 0) &&
+      !buffer.reserve(ecb.needed, ecb.alignment, record_sizes(), &start)) {
     return;
   }
+  RecordSpace* space = &buffer;
   std::byte* record = buffer.active + start;
   prepare(ecb, firing, state, start);
-  if (ecb.size != 0) stamp(firing);
   DifState& dif = state.dif;
+  if (__builtin_expect(!granted, 0)) {
+    dif.scratch = buffer.other;
+    dif.scratch_size = buffer.size;
+  }
+  std::uint64_t recorded_at = 0;
+  if (ecb.size != 0) {
+    recorded_at = stamp(firing);
+    if (__builtin_expect(recorded_at > deadline_.load(std::memory_order_relaxed), 0)) {
+      activity_.store(Activity::killed, std::memory_order_release);
+      return;
+    }
+  }
   if (ecb.predicate != nullptr) {
     const std::uint64_t holds = run(*ecb.predicate, dif);
     if (dif.fault != Fault::none) return fault(ecb, firing, state, 0);
@@ -544,13 +558,20 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
           return fault(ecb, firing, state, state.fault_action);
         }
         break;
+      case StepKind::speculate:
+        record = speculate(ecb, state, static_cast<std::uint32_t>(value), &space, &start);
+        if (record == nullptr) return;
+        break;
+      default:
+        if (!act(step, value, ecb, firing, state)) return fault(ecb, firing, state, step.index);
+        break;
     }
   }
   if (ecb.size == 0) return;
-  std::memset(buffer.active + buffer.used, 0, start - buffer.used);
+  std::memset(space->active + space->used, 0, start - space->used);
   std::memcpy(record, &ecb.epid, 4);
-  std::memcpy(record + 4, &firing.timestamp, 8);
-  buffer.used = start + ecb.size;
+  std::memcpy(record + 4, &recorded_at, 8);
+  space->used = start + ecb.size;
 }
 
 }  // namespace dtmalloc::dtrace

@@ -250,6 +250,7 @@ struct DifState {
   void* owner = nullptr;
   // Built-in variables; `index` for args[]. May set fault. Strings come back as simulated address.
   std::uint64_t (*variable)(DifState& state, std::uint32_t id, std::uint64_t index) = nullptr;
+  std::uint64_t (*speculation)(DifState& state) = nullptr;  // speculation(); null: it says 0
   const AddressMap* addresses = nullptr;
   std::byte* scratch = nullptr;  // seen at kScratchBase
   std::size_t scratch_size = 0;

@@ -136,7 +136,7 @@ std::string_view subroutine_name(std::uint32_t subroutine) {
       "rw_iswriter",
       "copyin",
       "copyinstr",
-      "",
+      "speculation",
       "progenyof",
       "strlen",
       "copyout",

@@ -187,6 +187,8 @@ std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
   switch (subroutine) {
     case kSubrRand:
       return next_random(state);
+    case kSubrSpeculation:
+      return state.speculation != nullptr ? state.speculation(state) : 0;
     case kSubrHtons:
     case kSubrNtohs:
       return __builtin_bswap16(static_cast<std::uint16_t>(argument(0)));

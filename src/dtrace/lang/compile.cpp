@@ -151,10 +151,12 @@ class Compiler {
     clause.where = source_.location(description.place);
     clause.empty_body = ast.statements.empty();
     std::uint32_t next = 1;
+    ActionOrder order;
     for (Node* statement : ast.statements) {
       Action action = sema.statement(*statement);
       action.first_index = next;
       next += actions_of(action);
+      sema.check_order(order, action.kind, *statement);
       clause.actions.push_back(std::move(action));
     }
     if (ast.predicate != nullptr) {
@@ -169,6 +171,8 @@ class Compiler {
     const auto values = static_cast<std::uint32_t>(action.values.size());
     switch (action.kind) {
       case ActionKind::printf:
+      case ActionKind::system:
+      case ActionKind::freopen:
         return std::max<std::uint32_t>(1, values);
       case ActionKind::printa:
         return static_cast<std::uint32_t>(action.printed.size());
@@ -176,6 +180,7 @@ class Compiler {
         return 2 + values + (action.increment ? 1 : 0);
       case ActionKind::trunc:
       case ActionKind::normalize:
+      case ActionKind::setopt:
         return 2;
       default:
         return 1;

@@ -114,6 +114,13 @@ inline bool is_builtin_array(std::string_view name) {
 }
 std::vector<std::string> all_names(const ProgramSpace& space);  // for "did you mean"
 
+// What a clause has done so far that later actions may not follow.
+struct ActionOrder {
+  bool committed = false;
+  bool speculates = false;
+  bool recorded = false;  // outside a speculation
+};
+
 class Sema {
  public:
   Sema(const CompileInput& input, const SourceText& source, ProgramSpace& space, Symbols& symbols,
@@ -167,6 +174,15 @@ class Sema {
   Action trace_action(Node& call);
   Action exit_action(Node& call);
   Action aggregation_action(Node& call, ActionKind kind);
+  // sema_control.cpp
+  Action control_action(Node& call, const FunctionInfo& info);
+  Action freopen_action(Node& call);
+
+ public:
+  // Whether an action may follow those before it in its clause.
+  void check_order(ActionOrder& before, ActionKind last, const Node& place) const;
+
+ private:
   const AggregationDesc& defined_aggregation(Node& call, std::size_t argument,
                                              const std::string& family);
   // sema_format.cpp

@@ -9,8 +9,9 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-constexpr FunctionInfo action(std::string_view name, ActionKind kind) {
-  return {name, FunctionKind::action, static_cast<std::uint32_t>(kind), "void", ""};
+constexpr FunctionInfo action(std::string_view name, ActionKind kind,
+                              std::string_view arguments = "") {
+  return {name, FunctionKind::action, static_cast<std::uint32_t>(kind), "void", arguments};
 }
 constexpr FunctionInfo aggregating(std::string_view name, AggFunction function) {
   return {name, FunctionKind::aggregating, static_cast<std::uint32_t>(function), "void", ""};
@@ -46,6 +47,18 @@ constexpr std::array kFunctions = {
     action("trunc", ActionKind::trunc),
     action("normalize", ActionKind::normalize),
     action("denormalize", ActionKind::denormalize),
+    action("speculate", ActionKind::speculate, "int"),
+    action("commit", ActionKind::commit, "int"),
+    action("discard", ActionKind::discard, "int"),
+    action("setopt", ActionKind::setopt, "const char *,?const char *"),
+    action("ftruncate", ActionKind::ftruncate),
+    action("system", ActionKind::system),
+    action("freopen", ActionKind::freopen),
+    action("raise", ActionKind::raise, "int"),
+    action("stop", ActionKind::stop),
+    action("chill", ActionKind::chill, "int"),
+    action("panic", ActionKind::panic),
+    action("breakpoint", ActionKind::breakpoint),
     aggregating("count", AggFunction::count),
     aggregating("sum", AggFunction::sum),
     aggregating("min", AggFunction::min),
@@ -56,6 +69,7 @@ constexpr std::array kFunctions = {
     aggregating("lquantize", AggFunction::lquantize),
     aggregating("llquantize", AggFunction::llquantize),
     subroutine("rand", kSubrRand, "int", ""),
+    subroutine("speculation", kSubrSpeculation, "int", ""),
     subroutine("strlen", kSubrStrlen, "size_t", kText),
     subroutine("strjoin", kSubrStrjoin, "string", "const char *,const char *"),
     subroutine("lltostr", kSubrLltostr, "string", "int64_t,?int"),
@@ -110,19 +124,6 @@ constexpr std::array kFunctions = {
     missing("print"),
     missing("tracemem"),
     missing("printm"),
-    missing("speculation"),
-    missing("speculate"),
-    missing("commit"),
-    missing("discard"),
-    missing("setopt"),
-    missing("ftruncate"),
-    missing("system"),
-    missing("freopen"),
-    missing("raise"),
-    missing("stop"),
-    missing("chill"),
-    missing("panic"),
-    missing("breakpoint"),
 };
 
 constexpr std::array kBuiltins = {

@@ -51,6 +51,24 @@ Action Sema::statement(Node& node) {
         action.values.push_back(symbolic(node));
         return action;
       }
+      case ActionKind::speculate:
+      case ActionKind::commit:
+      case ActionKind::discard:
+      case ActionKind::setopt:
+      case ActionKind::ftruncate:
+      case ActionKind::raise:
+      case ActionKind::stop:
+      case ActionKind::chill:
+      case ActionKind::panic:
+      case ActionKind::breakpoint:
+        return control_action(node, info);
+      case ActionKind::freopen:
+        return freopen_action(node);
+      case ActionKind::system: {
+        Action action = printf_action(node);
+        action.kind = ActionKind::system;
+        return action;
+      }
       default:
         return aggregation_action(node, static_cast<ActionKind>(info.id));
     }

@@ -30,6 +30,42 @@ TEST(Clock, CalloutsRunInOrder_EachAtItsTime) {
   EXPECT_EQ(clock.next_one_shot(), ~std::uint64_t{0});
 }
 
+TEST(Clock, AnAlarmStandsStillUntilItIsArmed) {
+  Clock clock(false);
+  Alarm alarm;
+  std::string order;
+  clock.schedule(alarm, [&] { order += std::to_string(clock.now()) + " "; });
+  EXPECT_EQ(clock.next_due(), ~std::uint64_t{0});
+  clock.advance(100);
+  clock.arm(alarm, 150);
+  clock.arm(alarm, 120);
+  clock.arm(alarm, 130);
+  EXPECT_TRUE(alarm.armed());
+  EXPECT_EQ(clock.next_due(), 120u);
+  EXPECT_EQ(clock.next_one_shot(), ~std::uint64_t{0});
+  clock.advance(100);
+  EXPECT_EQ(order, "120 ");
+  EXPECT_FALSE(alarm.armed());
+  clock.arm(alarm, 100);  // that has passed
+  clock.run_due();
+  EXPECT_EQ(order, "120 200 ");
+}
+
+TEST(Clock, SpinningRunsNothing) {
+  Clock clock(false);
+  bool ran = false;
+  clock.schedule(10, 0, [&] { ran = true; });
+  clock.spin(20);
+  EXPECT_EQ(clock.now(), 20u);
+  EXPECT_FALSE(ran);
+  clock.run_due();
+  EXPECT_TRUE(ran);
+  Clock real(true);
+  const std::uint64_t before = real.now();
+  real.spin(1000000);
+  EXPECT_GE(real.now(), before + 1000000);
+}
+
 TEST(Clock, CancelledCalloutDoesNotRun) {
   Clock clock(false);
   bool ran = false;
