@@ -679,5 +679,57 @@ TEST(Activity, WhichExitCounts) {
   EXPECT_EQ(status("BEGIN { exit(3); } END { exit(4); exit(5); }"), 5);
 }
 
+// REQ: DBUF-41
+TEST(Anonymous, IsClaimedWithWhatItRecorded) {
+  std::string saved;
+  {
+    Machine machine;
+    machine.options({"bufsize=16k", "strsize=32"});
+    ProgramSource source;
+    source.text = "BEGIN { trace($1); trace(execname); } dtmalloc::aa:malloc { trace($$2); "
+                  "@ = count(); } END { trace(execname); }";
+    source.args = {"7", "a b\nc"};
+    ASSERT_TRUE(machine.session->compile(source));
+    saved = machine.session->anonymous_enabling();
+  }
+  Machine machine;
+  const auto started = Session::start_anonymous(*machine.framework, saved);
+  ASSERT_TRUE(started) << started.error().message;
+  machine.alloc();
+  machine.pass(60 * kSecond);
+  EXPECT_EQ(machine.out, "");
+  machine.options({"quiet", "grabanon"});
+  const auto gone = machine.session->go();
+  ASSERT_TRUE(gone) << gone.error().message;
+  EXPECT_EQ(machine.out, "7kernela b\nc");
+  machine.alloc();
+  machine.session->stop();
+  EXPECT_EQ(machine.out, "7kernela b\nca b\ncdtrace\n                2\n");
+  EXPECT_EQ(machine.err, "");
+}
+
+// REQ: DBUF-42
+TEST(Anonymous, WhatCannotBeClaimed) {
+  Machine machine;
+  machine.options({"grabanon", "quiet"});
+  EXPECT_EQ(machine.session->go().error().message,
+            "could not enable tracing: No anonymous tracing state");
+  Machine other;
+  ProgramSource source;
+  source.text = "BEGIN {}";
+  ASSERT_TRUE(other.session->compile(source));
+  ASSERT_TRUE(Session::start_anonymous(*other.framework, other.session->anonymous_enabling()));
+  other.options({"grabanon", "quiet"});
+  EXPECT_EQ(other.start("BEGIN {}"),
+            "could not enable tracing: Can't claim anonymous state and enable probes");
+  for (const char* damaged :
+       {"", "x", "dtmalloc anonymous enabling 1\noption nosuch 1\n",
+        "dtmalloc anonymous enabling 1\nprogram 0 3 0 0 99\n\nBEGIN {}\n",
+        "dtmalloc anonymous enabling 1\nprogram 0 9 0 0 8\n\nBEGIN {}\n",
+        "dtmalloc anonymous enabling 1\nprogram 0 3 99999999999 0 8\n\nBEGIN {}\n"}) {
+    EXPECT_FALSE(Session::start_anonymous(*machine.framework, damaged)) << damaged;
+  }
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace

@@ -488,8 +488,6 @@ TEST(DLanguage, SaysThatAFeatureIsNotModelled) {
       "BEGIN { a[1] = 2; }",
       "BEGIN { a[\"x\", pid] = 2; }",
       "BEGIN { tracemem(arg0, 8); }",
-      "BEGIN { speculate(speculation()); }",
-      "BEGIN { system(\"ls\"); }",
       "BEGIN { trace(`kernel_symbol); }",
       "#pragma D attributes Stable/Stable/Common x\nBEGIN {}",
   };

@@ -88,12 +88,20 @@ class Session {
   // matches nothing is a message. `verbose`: attributes and argument types below each.
   void list(const std::vector<ProgramId>& programs, bool verbose);
 
+  // dtrace -A: the options and compiled programs as text, for start_anonymous() after a boot.
+  std::string anonymous_enabling() const;
+  // Enables them and traces without a consumer, until a session with the option grabanon (and no
+  // programs of its own) goes: its go() claims what was recorded.
+  static Result<void> start_anonymous(Framework& framework, std::string_view enabling);
+
   // What each stage of a compiled program looks like: "parse", "desugared", "types",
   // "dif", "clauses". "desugared" is the D program without if and else, as dtrace -d prints it.
   std::string dump(ProgramId program, std::string_view stage) const;
 
  private:
   struct Impl;
+  struct Anonymous;
+  Result<void> claim_anonymous();
   std::unique_ptr<Impl> impl_;
 };
 

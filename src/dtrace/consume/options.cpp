@@ -250,6 +250,30 @@ std::vector<std::string> Options::names() {
   return result;
 }
 
+std::string Options::save() const {
+  std::string text;
+  for (const auto& [name, value] : values_) {
+    text += "option " + name + " " + std::to_string(value) + "\n";
+  }
+  return text;
+}
+
+bool Options::load(std::string_view name, std::uint64_t value) {
+  if (find(name) == nullptr) return false;
+  values_[std::string(name)] = value;
+  return true;
+}
+
+void Options::take_all_but_runtime(const Options& other) {
+  const auto runtime = [](const std::string& name) {
+    return find(name)->option_class == kRuntime;
+  };
+  std::erase_if(values_, [&](const auto& entry) { return !runtime(entry.first); });
+  for (const auto& [name, value] : other.values_) {
+    if (!runtime(name)) values_[name] = value;
+  }
+}
+
 std::string Options::set(std::string_view name, std::string_view value, bool from_program,
                          bool tracing_active) {
   const OptionInfo* option = find(name);

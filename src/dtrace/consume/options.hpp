@@ -25,6 +25,10 @@ class Options {
   bool is_set(std::string_view name) const { return values_.find(name) != values_.end(); }
   std::uint64_t get(std::string_view name, std::uint64_t otherwise = 0) const;
   static std::vector<std::string> names();
+  std::string save() const;  // "option NAME NUMBER" lines
+  bool load(std::string_view name, std::uint64_t value);
+  // The options of another, but for those that are fixed once tracing is active.
+  void take_all_but_runtime(const Options& other);
 
   // The preprocessor's: -D -U -I -H in the order given, and its path (empty: the system's).
   const std::vector<std::string>& cpp_arguments() const { return cpp_arguments_; }

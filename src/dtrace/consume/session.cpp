@@ -153,6 +153,7 @@ Session::Session(Framework& framework, SessionSinks sinks)
     : impl_(std::make_unique<Impl>(framework, std::move(sinks))) {}
 
 Session::~Session() {
+  if (impl_ == nullptr) return;  // it has become the anonymous state
   Framework& framework = impl_->framework;
   impl_ = nullptr;
   framework.close();
@@ -246,6 +247,7 @@ Result<std::size_t> Session::enable(ProgramId program) {
 }
 
 Result<void> Session::go() {
+  if (!impl_->active && impl_->options.is_set("grabanon")) return claim_anonymous();
   Impl& impl = *impl_;
   const std::lock_guard lock(impl.mutex);
   if (impl.active) return error("D_GO", "Operation illegal when tracing is active");
@@ -272,6 +274,7 @@ Result<void> Session::go() {
     return error("D_GO", "could not enable tracing: " + std::string(go_error(failure)));
   }
   impl.active = true;
+  if (impl.anonymous) return {};
   impl.report_lowered("buffer size", wanted.bufsize, config.bufsize);
   if (impl.consumer.has_aggregations()) {
     impl.report_lowered("aggregation size", wanted.aggsize, config.aggsize);

@@ -72,6 +72,7 @@ struct Session::Impl {
   std::recursive_mutex mutex;
   bool passing = false;  // a pass is under way: one that its output causes is not begun
   bool active = false;
+  bool anonymous = false;  // nobody reads
   std::atomic<bool> stopped{false};
   std::atomic<int> exit_status{0};
   std::atomic<bool> had_errors{false};

@@ -91,6 +91,7 @@ Framework::Framework(CpuSet& cpus, AddressMap& addresses)
 }
 
 Framework::~Framework() {
+  impl_->anonymous = nullptr;
   {
     const std::lock_guard lock(impl_->mutex);
     DTM_CHECK(impl_->consumers.empty(), "a consumer outlives its framework");

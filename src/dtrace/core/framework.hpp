@@ -111,6 +111,11 @@ struct Chill {
   std::uint64_t spent = 0;
 };
 
+// A consumer's state that traces before there is a consumer.
+struct AnonymousState {
+  virtual ~AnonymousState() = default;
+};
+
 struct Framework::Impl {
   Impl(Framework& framework, CpuSet& cpus, AddressMap& addresses);
   ~Impl();
@@ -137,6 +142,7 @@ struct Framework::Impl {
   std::map<ProbeId, std::vector<std::string>> notes;
   std::map<std::string, FunctionHint> hints;
   std::vector<std::unique_ptr<Provider>> kept;
+  std::unique_ptr<AnonymousState> anonymous;
   int opens = 0;
   std::uint32_t enabled = 0;              // probes with entries
   ProbeId begin = 0, end = 0, error = 0;  // of the provider dtrace
