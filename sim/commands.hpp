@@ -53,6 +53,7 @@ struct TracingOptions {
   std::vector<std::string> args;  // $1 ... of the programs
   bool execute = true;            // -e: no
   bool show_dif = false;          // -S
+  bool show_program = false;      // -d
   bool verbose = false;           // -v
 };
 
@@ -70,6 +71,19 @@ struct ListOptions {
   std::string workload;    // empty: a machine without a workload
   TracingOptions tracing;  // programs and -v alone
   MachineOptions machine;
+};
+
+struct CheckOptions {
+  std::string script, workload;   // no workload: the live machine
+  std::vector<std::string> args;  // $1 ... of the script
+  TracingOptions tracing;         // settings alone
+  MachineOptions machine;
+  bool strict = false;
+};
+
+struct TestOptions {
+  std::vector<std::string> paths;  // scripts, and folders of them
+  bool update = false;             // write what comes out as what is expected
 };
 
 struct ImportOptions {
@@ -94,6 +108,8 @@ struct DtraceOptions {
 
 int run_command(const RunOptions& options);
 int list_command(const ListOptions& options);
+int check_command(const CheckOptions& options);
+int test_command(const TestOptions& options);
 int import_command(const ImportOptions& options);
 // The words after `dtrace`, as dtrace(1) reads them.
 int dtrace_command(const std::vector<std::string>& words);

@@ -14,7 +14,7 @@ namespace dtmalloc::sim {
 namespace {
 
 // As getopt(3) takes them: a colon behind those with an argument.
-constexpr std::string_view kFlags = "3:6:aAb:Bc:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z";
+constexpr std::string_view kFlags = "3:6:aAb:Bc:CdD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z";
 
 class Parser {
  public:
@@ -196,7 +196,7 @@ std::optional<DtraceOptions> parse_dtrace(const std::vector<std::string>& words)
 std::string dtrace_usage() {
   static const char* const kAction = "[[ predicate ] action ]";
   std::string text =
-      "Usage: dtrace [-32|-64] [-aACeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
+      "Usage: dtrace [-32|-64] [-aACdeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
       "\t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]\n"
       "\t[-x opt[=val]] [-X a|c|s|t]\n\n";
   for (const char* const specifier :
@@ -220,6 +220,7 @@ std::string dtrace_usage() {
       {"-B ", "pass output through the buffering handler"},
       {"-c ", "run a command and trace it (refused)"},
       {"-C ", "run the C preprocessor over scripts"},
+      {"-d ", "print the programs without if and else"},
       {"-D ", "define a macro for the preprocessor"},
       {"-e ", "exit when all is compiled, before probes are enabled"},
       {"-f ", "enable or list probes by function"},

@@ -20,9 +20,9 @@ namespace {
 using namespace dtmalloc;
 using namespace dtmalloc::sim;
 
-const std::vector<std::string> kCommands{"run", "dtrace", "list", "import"};
-const std::vector<std::string> kLater{"check",  "generate", "shrink", "replay",
-                                      "record", "diff",     "merge",  "overhead"};
+const std::vector<std::string> kCommands{"run", "dtrace", "list", "check", "test", "import"};
+const std::vector<std::string> kLater{"generate", "shrink", "replay",  "record",
+                                      "diff",     "merge",  "overhead"};
 
 CLI::Validator file_name() {
   return CLI::Validator(
@@ -58,6 +58,7 @@ void add_tracing_flags(CLI::App& app, FlagValues& flags) {
       {'I', "DIR", "directory of included files (-x incdir)"},
       {'H', nullptr, "print the names of included files (-x cpphdrs)"},
       {'L', "DIR", "directory of D libraries (-x libdir)"},
+      {'d', nullptr, "print the programs without if and else"},
       {'e', nullptr, "compile the programs and run nothing"},
       {'S', nullptr, "print the intermediate code"},
       {'v', nullptr, "print the stability of each program"},
@@ -203,6 +204,33 @@ int main(int argc, char** argv) {
         ->allow_extra_args(false);
   list->add_flag("-v", list_options.tracing.verbose, "attributes and arguments of each probe");
   add_machine_options(*list, list_options.machine, false);
+  CheckOptions check_options;
+  CLI::App* check = app.add_subcommand("check", "say what a script hardly means; runs nothing");
+  check->add_option("SCRIPT", check_options.script, "file with a D program, - for standard input")
+      ->required()
+      ->type_name("");
+  check->add_option("WORKLOAD", check_options.workload, "workload whose types are registered")
+      ->type_name("");
+  check->add_option("ARG", check_options.args, "$1, $2, ... of the script")->type_name("");
+  FlagValues check_flags;
+  for (const char flag : {'x', 'D', 'U', 'I', 'L'})
+    check->add_option(std::string("-") + flag, check_flags[flag], "as of run")
+        ->type_name(flag == 'x'   ? "OPT[=V]"
+                    : flag == 'D' ? "NAME[=V]"
+                                  : "NAME")
+        ->allow_extra_args(false);
+  for (const char flag : {'C', 'w', 'Z'})
+    check->add_flag_function(
+        std::string("-") + flag,
+        [&values = check_flags[flag]](std::int64_t) { values.assign(1, ""); }, "as of run");
+  check->add_flag("--strict", check_options.strict, "warnings end with status 5");
+  add_machine_options(*check, check_options.machine, false);
+  TestOptions test_options;
+  CLI::App* test = app.add_subcommand("test", "run the golden tests that scripts carry");
+  test->add_option("SCRIPT", test_options.paths, "scripts, and folders of them")
+      ->required()
+      ->type_name("");
+  test->add_flag("--update", test_options.update, "write what comes out into the scripts");
   app.add_subcommand("dtrace", "dtrace(1) on a machine that lives: dtmalloc dtrace --help");
   sim::ImportOptions import_options;
   CLI::App* import = app.add_subcommand("import", "make a workload from a capture");
@@ -230,7 +258,7 @@ int main(int argc, char** argv) {
     const bool later = std::find(kLater.begin(), kLater.end(), first) != kLater.end();
     complain(later ? "the command " + first + " is not modelled yet"
                    : "unknown command '" + first + "'" + did_you_mean(first, kCommands));
-    print_error("Commands: run, dtrace, list, import. Try `dtmalloc --help`.\n");
+    print_error("Commands: run, dtrace, list, check, test, import. Try `dtmalloc --help`.\n");
     return kUsage;
   }
   static const std::vector<std::string> kTop{"--help", "-h", "--version"};
@@ -239,7 +267,7 @@ int main(int argc, char** argv) {
     complain(std::find(of_run.begin(), of_run.end(), first) != of_run.end()
                  ? "the option " + first + " belongs to a command: dtmalloc run " + first + " ..."
                  : "unknown option " + first + did_you_mean(first, kTop));
-    print_error("Commands: run, dtrace, list, import. Try `dtmalloc --help`.\n");
+    print_error("Commands: run, dtrace, list, check, test, import. Try `dtmalloc --help`.\n");
     return kUsage;
   }
   if (first == "dtrace") {
@@ -260,6 +288,11 @@ int main(int argc, char** argv) {
   }
   try {
     if (run->parsed()) return run_command(run_parser.ordered());
+    if (test->parsed()) return test_command(test_options);
+    if (check->parsed()) {
+      enter_tracing_flags(*check, check_flags, check_options.tracing);
+      return check_command(check_options);
+    }
     if (list->parsed()) {
       enter_tracing_flags(*list, list_flags, list_options.tracing);
       return list_command(list_options);

@@ -47,6 +47,9 @@ class Run {
       if (!tracing.go()) return std::nullopt;
     }
     const workload::Outcome& outcome = machine_.run();
+    if (machine_.traced() && !machine_.tracing().quiet())
+      for (const std::string& idle : machine_.tracing().idle_clauses())
+        machine_.message("dtmalloc: " + idle + "\n");
     if (kernel.ledger() != nullptr) tell_findings(outcome.panic.has_value(), reports);
     for (Report& report : reports) {
       report.block = machine_.runner().block(report.value);

@@ -108,6 +108,7 @@ void Tracing::tell_later_types(const workload::Workload& workload) {
 
 bool Tracing::set_options(const TracingOptions& options) {
   show_dif_ = options.show_dif;
+  show_program_ = options.show_program;
   for (const TracingOptions::Setting& setting : options.settings) {
     if (auto set = session_.set_option(setting.text); !set) {
       std::string text =
@@ -128,9 +129,17 @@ bool Tracing::compile(const dtrace::ProgramSource& source) {
     print_error(dtrace::message_of(source, program.error()));
     return false;
   }
+  if (show_program_) output_.write(session_.dump(*program, "desugared"));
   if (show_dif_) print_error(session_.dump(*program, "dif"));
   programs_.push_back(*program);
   return true;
+}
+
+std::vector<Diagnostic> Tracing::warnings() const {
+  std::vector<Diagnostic> result;
+  for (const dtrace::ProgramId program : programs_)
+    for (Diagnostic& warning : session_.warnings(program)) result.push_back(std::move(warning));
+  return result;
 }
 
 void Tracing::list(bool verbose) { session_.list(programs_, verbose); }

@@ -29,6 +29,8 @@ class Tracing {
   void tell_later_types(const workload::Workload& workload);
   bool set_options(const TracingOptions& options);
   bool compile(const dtrace::ProgramSource& source);
+  // What the compiled programs say and hardly mean.
+  std::vector<Diagnostic> warnings() const;
   // -l: the probes of the programs, or all.
   void list(bool verbose);
   // "matched" lines and the reports of -v; without `execute` the reports alone.
@@ -40,13 +42,15 @@ class Tracing {
   void stop();
   int exit_status() const { return session_.exit_status(); }
   bool had_errors() const { return session_.had_errors(); }
+  bool quiet() const { return session_.quiet(); }
+  std::vector<std::string> idle_clauses() const { return session_.idle_clauses(); }
 
  private:
   dtrace::Framework framework_;
   dtrace::Session session_;
   Output& output_;
   std::vector<dtrace::ProgramId> programs_;
-  bool show_dif_ = false;
+  bool show_dif_ = false, show_program_ = false;
   bool started_ = false;
   bool stopped_ = false;
 };

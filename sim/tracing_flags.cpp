@@ -55,6 +55,9 @@ bool add_tracing_flag(TracingOptions& options, char flag, const std::string& arg
     case 'e':
       options.execute = false;
       return true;
+    case 'd':
+      options.show_program = true;
+      return true;
     case 'S':
       options.show_dif = true;
       return true;

@@ -41,6 +41,13 @@ struct FunctionHint {
   std::string place;     // where a probe of that function would come from later: "line 5"
 };
 
+// What users of a probe's argument would not expect, and what to write instead.
+struct ArgumentRemark {
+  int index = 0;
+  bool unless_tested = false;  // holds only for clauses whose predicate does not look at it
+  std::string what, instead;
+};
+
 enum class Stability : std::uint8_t {
   internal,
   private_,

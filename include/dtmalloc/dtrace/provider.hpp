@@ -81,6 +81,7 @@ class Provider {
   virtual bool constant_memory(ProbeId id, void* parg, int index, std::uint64_t offset,
                                unsigned size) const;
   virtual void destroy(ProbeId id, void* parg);
+  virtual std::vector<ArgumentRemark> remarks(ProbeId id, void* parg) const;
   // Names, given for a function, that stand for another one.
   virtual void hints(std::map<std::string, FunctionHint>& hints) const;
   // What has no probes until a consumer opens again: a probe it would have, and what to say to who
@@ -123,6 +124,8 @@ class Framework {
   void* probe_arg(ProviderId provider, ProbeId id);
   // What users of a probe would not expect: a session that had it enabled says so when it stops.
   void add_note(ProbeId probe, std::string text);
+  // The notes of the probes that match, each once.
+  std::vector<std::string> notes(const ProbeDescription& description) const;
   // For descriptions that match nothing; the hints of providers come first.
   void add_hint(const std::string& name, FunctionHint hint);
   std::map<std::string, FunctionHint> hints() const;
@@ -149,6 +152,7 @@ class Framework {
   std::vector<ProbeId> match(const ProbeDescription& description);
   ProbeInfo probe(ProbeId id) const;
   std::vector<ArgDescription> arguments(ProbeId id);
+  std::vector<ArgumentRemark> remarks(ProbeId id) const;
 
   // A consumer opens the framework: every provider is asked to provide everything.
   void open();

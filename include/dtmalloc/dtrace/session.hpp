@@ -70,6 +70,10 @@ class Session {
   bool quiet() const;
 
   Result<ProgramId> compile(const ProgramSource& source);
+  // What a program says that is allowed and hardly meant, with its place and, as `expected`, what
+  // to write instead: arguments that are not what they seem, types without probes of their own,
+  // destructive actions without permission, buffers of a few records.
+  std::vector<Diagnostic> warnings(ProgramId program) const;
   // Enables a program and prints its "matched" line (unless quiet); the number of pairs.
   Result<std::size_t> enable(ProgramId program);
   // Activates buffers and fires BEGIN. No probe at all matched: "no probes matched" or "specified".
@@ -81,6 +85,10 @@ class Session {
   bool had_errors() const;  // drops or run-time errors were reported
   // Fires END, takes the last pass, prints the final newline and unprinted aggregations.
   void stop();
+
+  // After stop(): the clauses that are sure to have done nothing, one line each. (BEGIN, END and
+  // ERROR do not count.)
+  std::vector<std::string> idle_clauses() const;
 
   // dtrace -l: heading and rows for a description (nullptr: all probes). False: nothing matched.
   bool list(const ProbeDescription* description);

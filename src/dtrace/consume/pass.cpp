@@ -56,7 +56,7 @@ void Session::Impl::guarded_pass() {
 
 void Session::Impl::report_drop(const char* tag, std::uint64_t count, const std::string& text) {
   if (count == 0) return;
-  had_errors = true;
+  had_errors = lost_records = true;
   message(options.is_set("droptags") ? std::string("[") + tag + "] " + text : text);
 }
 
@@ -140,6 +140,7 @@ void Session::Impl::collect(std::vector<Record>& records, int cpu,
     DTM_CHECK(record.ecb != nullptr, "a record of no clause");
     record.bytes = bytes.data() + at;
     std::memcpy(&record.timestamp, record.bytes + 4, 8);
+    record.ecb->recorded_once = true;
     records.push_back(record);
     at += record.ecb->size;
   }
@@ -209,6 +210,7 @@ void Session::Impl::finish() {
   stopped = true;
   out("\n");
   print_unprinted();
+  find_idle_clauses();
   if (!quiet()) {
     for (const std::string& note : consumer.notes()) message(note);
   }

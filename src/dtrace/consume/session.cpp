@@ -225,7 +225,7 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
   }
   impl_->programs.push_back({source, std::make_shared<const Program>(std::move(output->program)),
                              std::move(output->parse_dump), std::move(output->desugar_dump),
-                             std::move(output->type_dump)});
+                             std::move(output->type_dump), std::move(output->warnings)});
   return impl_->programs.size() - 1;
 }
 

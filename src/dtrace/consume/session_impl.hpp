@@ -34,6 +34,9 @@ class FrameworkCatalog : public Catalog {
   CatalogProbe probe(ProbeId id) override;
   std::vector<std::string> function_names(std::string_view provider) override;
   std::vector<std::string> provider_names() override { return framework_.provider_names(); }
+  std::vector<ArgumentRemark> argument_remarks(ProbeId id) override {
+    return framework_.remarks(id);
+  }
   std::map<std::string, FunctionHint> hints() override { return framework_.hints(); }
   std::optional<CatalogSymbol> symbol(std::string_view module, std::string_view name) override;
   TypeId symbol_type(const CatalogSymbol& symbol) override { return member_type(symbol.type); }
@@ -52,6 +55,7 @@ struct CompiledProgram {
   ProgramSource source;
   std::shared_ptr<const Program> program;
   std::string parse_dump, desugar_dump, type_dump;
+  std::vector<Diagnostic> warnings;
 };
 
 struct Session::Impl {
@@ -120,6 +124,11 @@ struct Session::Impl {
   std::string dif_listing(ProgramId program) const;  // dif_listing.cpp: dtrace -S
   void report_lowered(const char* what, std::size_t wanted, std::size_t given) const;
   void report_rate(const char* what, std::uint64_t wanted, std::uint64_t given) const;
+
+  // --- idle.cpp: at the end, before the ECBs go
+  void find_idle_clauses();
+  bool lost_records = false;
+  std::vector<std::string> idle_clauses;
 
   // --- pass.cpp
   void guarded_pass();  // unless tracing has ended. Requires: mutex held

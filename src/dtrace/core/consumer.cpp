@@ -166,6 +166,7 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
   ecb->consumer = this;
   ecb->probe = &probe;
   ecb->program = program;
+  ecb->clause = &clause;
   if (probe.id == framework_.begin) ecb->role = EcbRole::begin;
   if (probe.id == framework_.end) ecb->role = EcbRole::end;
   if (probe.id == framework_.error) ecb->role = EcbRole::error;

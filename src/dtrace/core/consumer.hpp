@@ -123,6 +123,8 @@ struct Ecb {
   std::vector<RecordedAction> recorded;
   std::shared_ptr<const Program> program;
   std::unique_ptr<const QuickClause> quick;  // null: fire() interprets it
+  const Clause* clause = nullptr;            // of `program`; null: the consumer's own
+  mutable bool recorded_once = false;        // the consumer has seen a record of it
 };
 
 struct ConsumerConfig {

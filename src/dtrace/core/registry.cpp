@@ -56,6 +56,7 @@ void Provider::getargdesc(ProbeId, void*, ArgDescription& description) { descrip
 std::uint64_t Provider::getargval(ProbeId, void*, int) { return 0; }
 bool Provider::constant_memory(ProbeId, void*, int, std::uint64_t, unsigned) const { return false; }
 void Provider::destroy(ProbeId, void*) {}
+std::vector<ArgumentRemark> Provider::remarks(ProbeId, void*) const { return {}; }
 void Provider::hints(std::map<std::string, FunctionHint>&) const {}
 std::vector<Provider::Missing> Provider::missing() const { return {}; }
 
@@ -388,9 +389,28 @@ std::vector<ArgDescription> Framework::arguments(ProbeId id) {
   return probe != nullptr ? impl_->arguments(*probe) : std::vector<ArgDescription>();
 }
 
+std::vector<ArgumentRemark> Framework::remarks(ProbeId id) const {
+  const std::lock_guard lock(impl_->mutex);
+  const Probe* probe = impl_->probe(id);
+  if (probe == nullptr || probe->provider->invalid) return {};
+  return probe->provider->ops->remarks(id, probe->parg);
+}
+
 void Framework::add_note(ProbeId probe, std::string text) {
   const std::lock_guard lock(impl_->mutex);
   impl_->notes[probe].push_back(std::move(text));
+}
+
+std::vector<std::string> Framework::notes(const ProbeDescription& description) const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<std::string> result;
+  for (const ProbeId id : impl_->match_existing(description)) {
+    const auto found = impl_->notes.find(id);
+    if (found == impl_->notes.end()) continue;
+    for (const std::string& text : found->second)
+      if (std::find(result.begin(), result.end(), text) == result.end()) result.push_back(text);
+  }
+  return result;
 }
 
 void Framework::add_hint(const std::string& name, FunctionHint hint) {

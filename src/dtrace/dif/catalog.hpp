@@ -33,6 +33,7 @@ class Catalog {
   // Probes that match, ascending ids. May create the one described.
   virtual std::vector<ProbeId> match(const ProbeDescription& description) = 0;
   virtual CatalogProbe probe(ProbeId id) = 0;  // id kNoProbe: does not exist
+  virtual std::vector<ArgumentRemark> argument_remarks(ProbeId) { return {}; }
   // Names near a description's fields, for hints: the functions of a provider (empty: of all).
   virtual std::vector<std::string> function_names(std::string_view provider) = 0;
   virtual std::vector<std::string> provider_names() { return {}; }  // empty: not known

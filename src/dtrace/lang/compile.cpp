@@ -45,6 +45,7 @@ class Compiler {
       }
       if (input_.dumps) output.type_dump += dump(clause, space_.types);
     }
+    output.warnings = std::move(warnings_);
     return output;
   }
 
@@ -163,6 +164,7 @@ class Compiler {
       sema.predicate(*ast.predicate);
       clause.predicate = sema.value(*ast.predicate).dif;
     }
+    lint(ast, source_, where, catalog_, warnings_);
     return clause;
   }
 
@@ -193,6 +195,7 @@ class Compiler {
   SourceText source_;
   Symbols symbols_;
   std::map<std::string, ClauseContext> contexts_;
+  std::vector<Diagnostic> warnings_;
 };
 
 }  // namespace

@@ -45,6 +45,7 @@ struct CompileInput : CompileSettings {
 struct CompileOutput {
   Program program;
   std::string parse_dump, desugar_dump, type_dump;
+  std::vector<Diagnostic> warnings;  // lint.cpp
 };
 
 // The first error only, as dtrace(1): tag, place, text. Diagnostic::where.file is empty for

@@ -233,6 +233,10 @@ class Sema {
   const ClauseContext& clause_;
 };
 
+// ---- lint.cpp: adds what a checked clause hardly means, each message once
+void lint(const AstClause& clause, const SourceText& source, const ClauseContext& where,
+          Catalog& catalog, std::vector<Diagnostic>& warnings);
+
 // ---- format.cpp: printf's format string
 Format parse_format(const SourceText& source, const Place& place, const std::string& text,
                     std::string_view function);

@@ -96,6 +96,23 @@ class DtmallocProvider : public Provider {
     }
   }
 
+  std::vector<ArgumentRemark> remarks(ProbeId, void* parg) const override {
+    const ArgumentRemark statistics{
+        2, false, "args[2] are the statistics of the CPU that the probe fires on, not of the type",
+        "the sums of vmstat -m; or aggregate args[3]"};
+    const auto* slot = static_cast<const std::uint32_t*>(parg);
+    const bool frees = is_free_slot(slot);
+    if (frees)
+      return {statistics, {4, false, "args[4] of free is always 0: no zone", "args[4] of malloc"}};
+    return {statistics,
+            {3, false,
+             "args[3] is what the zone gave, the size of its class or whole pages, not what was "
+             "asked for",
+             "arg0 of fbt::malloc:entry for the request"},
+            {3, true, "a small request that fails fires too, with size 0", "/args[3] > 0/"},
+            {4, false, "args[4] is -1 for what comes from no zone of a class", "/args[4] >= 0/"}};
+  }
+
   std::vector<Missing> missing() const override {
     std::vector<Missing> result;
     const std::map<std::string, FunctionHint> hints = framework_.hints();
@@ -135,6 +152,13 @@ class DtmallocProvider : public Provider {
   }
 
  private:
+  // Which of a type's two slots an address is.
+  bool is_free_slot(const std::uint32_t* slot) const {
+    for (const malloc_type* type : provided_)
+      if (slot == &type->ks_mti.mti_probes[DTMALLOC_PROBE_FREE]) return true;
+    return false;
+  }
+
   void still_there() const {
     if (gone_) kernel_.cpus().panic("page fault: the code of provider dtmalloc is unloaded");
   }
