@@ -7,6 +7,7 @@
 #include <bit>
 #include <charconv>
 
+#include "vm/vm.hpp"
 #include "workload/runner.hpp"
 
 namespace dtmalloc::workload {

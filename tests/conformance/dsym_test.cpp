@@ -97,8 +97,9 @@ TEST_F(DsymTest, ArgumentsOfMalloc) {
                 "fbt::free:return {printf(\"%x\", arg0);}",
                 [this] { kernel->free(nullptr, type); }),
             "1 foo bar 13f");
-  EXPECT_NE(refusal("fbt::malloc:entry {trace(args[3]);}").find("D_ARGS_IDX index 3 is out of range"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal("fbt::malloc:entry {trace(args[3]);}").find("D_ARGS_IDX index 3 is out of range"),
+      std::string::npos);
   EXPECT_NE(refusal("fbt::malloc_domain:entry {}").find("D_PDESC_ZERO"), std::string::npos);
   // The value that malloc returns is the address that dtmalloc's user sees.
   EXPECT_EQ(run("fbt::malloc:return {this->p = arg1; printf(\"%p\", args[1]);}",
@@ -245,8 +246,9 @@ TEST_F(DsymTest, ProviderThatIsNotThere) {
   const std::string message = start("lockstat:::adaptive-acquire {}");
   EXPECT_NE(message.find("probe description lockstat:::adaptive-acquire does not match any probes"),
             std::string::npos);
-  EXPECT_NE(message.find("expected one of this machine's providers: dtmalloc, dtrace, fbt, profile"),
-            std::string::npos);
+  EXPECT_NE(
+      message.find("expected one of this machine's providers: dtmalloc, dtrace, fbt, profile"),
+      std::string::npos);
 }
 
 // REQ: DSYM-20
@@ -256,8 +258,9 @@ TEST_F(DsymTest, Symbols) {
   EXPECT_EQ(run("BEGIN {trace(stringof(`M_FOO[0].ks_shortdesc));}"), "foo bar");
   EXPECT_EQ(run("BEGIN {trace(stringof(kernel`M_TEMP->ks_shortdesc));}"), "temp");
   EXPECT_EQ(run("BEGIN {trace(stringof(`kmemstatistics->ks_shortdesc));}"), "foo bar");
-  EXPECT_EQ(run("BEGIN {printf(\"%d %s\", `kmemzones[2].kz_size, stringof `kmemzones[2].kz_name);}"),
-            "64 malloc-64");
+  EXPECT_EQ(
+      run("BEGIN {printf(\"%d %s\", `kmemzones[2].kz_size, stringof `kmemzones[2].kz_name);}"),
+      "64 malloc-64");
   EXPECT_EQ(run("BEGIN {trace(`kmemcount);}"), "6");
   EXPECT_EQ(run("BEGIN {trace(`kmemsize[7]);}"), "3");
   EXPECT_EQ(run("BEGIN {trace(sizeof (`M_FOO));}"), "112");
@@ -300,22 +303,18 @@ TEST_F(DsymTest, Stack) {
   EXPECT_EQ(run("dtmalloc::foo_bar:malloc {stack(2);} fbt::free:entry {}", [this] { pair(1); }),
             "\n              kernel`malloc+0x68\n              kernel`foo_alloc\n");
   EXPECT_EQ(run("dtmalloc::foo_bar:malloc {stack(3);}",
-                [this] {
-                  kernel->free(kernel->malloc(70000, type, M_WAITOK), type);
-                }),
+                [this] { kernel->free(kernel->malloc(70000, type, M_WAITOK), type); }),
             "\n              kernel`malloc_large+0x3c\n              kernel`malloc+0x68\n"
             "              kernel`foo_alloc\n");
   EXPECT_EQ(run("dtmalloc::foo_bar:malloc {stack(3);}",
-                [this] {
-                  kernel->free(kernel->mallocarray(1, 7, type, M_WAITOK), type);
-                }),
+                [this] { kernel->free(kernel->mallocarray(1, 7, type, M_WAITOK), type); }),
             "\n              kernel`malloc+0x68\n              kernel`mallocarray+0x2d\n"
             "              kernel`foo_alloc\n");
   EXPECT_EQ(run("fbt::uma_zalloc_arg:entry {stack(2);}", [this] { pair(1); }),
             "\n              kernel`malloc+0x68\n              kernel`foo_alloc\n");
-  EXPECT_EQ(run("#pragma D option stackindent=2\nfbt::malloc:entry {stack(1);}",
-                [this] { pair(1); }),
-            "\n  kernel`foo_alloc\n");
+  EXPECT_EQ(
+      run("#pragma D option stackindent=2\nfbt::malloc:entry {stack(1);}", [this] { pair(1); }),
+      "\n  kernel`foo_alloc\n");
   thread().call_sites = {"if_foo`foo_init+0x9"};
   EXPECT_EQ(run("fbt::malloc:entry {stack();}", [this] { pair(1); }),
             "\n              if_foo`foo_init+0x9\n");
@@ -344,7 +343,8 @@ TEST_F(DsymTest, ArgumentsOfStacks) {
     const char* error;
   };
   constexpr Row kRows[] = {
-      {"stack(1, 2)", "D_STACK_PROTO in action list: stack( ) prototype mismatch: too many arguments"},
+      {"stack(1, 2)",
+       "D_STACK_PROTO in action list: stack( ) prototype mismatch: too many arguments"},
       {"stack(0)",
        "D_STACK_SIZE in action list: stack( ) size must be a non-zero positive integral constant "
        "expression"},
@@ -361,7 +361,8 @@ TEST_F(DsymTest, ArgumentsOfStacks) {
        "D_USTACK_FRAMES in action list: ustack( ) argument #1 must be a non-zero positive integer "
        "constant"},
       {"ustack(1, -5)",
-       "D_USTACK_STRSIZE in action list: ustack( ) argument #2 must be a positive integer constant"},
+       "D_USTACK_STRSIZE in action list: ustack( ) argument #2 must be a positive integer "
+       "constant"},
       {"ustack(1, 2, 3)",
        "D_USTACK_PROTO in action list: ustack( ) prototype mismatch: too many arguments"},
       {"sym()", "D_PROTO_LEN in action list: sym( ) prototype mismatch: 0 args passed, 1 expected"},
@@ -428,9 +429,9 @@ TEST_F(DsymTest, SymbolActions) {
   const auto work = [this] { pair(1); };
   EXPECT_EQ(run("fbt::malloc:entry {sym(caller); func(caller); mod(caller);}", work),
             padded("if_foo`foo_init") + padded("if_foo`foo_init") + padded("if_foo"));
-  EXPECT_EQ(run("fbt::malloc:entry {usym(0x1234); ufunc(0x1234); umod(0x1234); uaddr(0x1234);}",
-                work),
-            padded("0x1234") + padded("0x1234") + padded("0x1234") + padded("0x1234"));
+  EXPECT_EQ(
+      run("fbt::malloc:entry {usym(0x1234); ufunc(0x1234); umod(0x1234); uaddr(0x1234);}", work),
+      padded("0x1234") + padded("0x1234") + padded("0x1234") + padded("0x1234"));
   EXPECT_EQ(run("fbt::malloc:entry {sym(5); mod(arg1); func(args[1]);}", work),
             padded("0x5") + padded("kernel") + padded("kernel`M_FOO"));
   thread().call_sites.clear();
@@ -447,8 +448,8 @@ TEST_F(DsymTest, SymbolsAsKeys) {
                   }
                   thread().call_sites.clear();
                 })
-                .substr(0, 400)
-                .find("  kernel`f" + std::string(42, ' ') + "                2\n") !=
+                    .substr(0, 400)
+                    .find("  kernel`f" + std::string(42, ' ') + "                2\n") !=
                 std::string::npos,
             true);
   EXPECT_NE(out.find("  kernel" + std::string(44, ' ') + "                3\n"), std::string::npos);
@@ -459,8 +460,9 @@ TEST_F(DsymTest, SymbolsAsKeys) {
 TEST_F(DsymTest, AddressConversions) {
   thread().call_sites = {"foo_alloc+0x20"};
   const auto work = [this] { pair(1); };
-  EXPECT_EQ(run("fbt::malloc:entry {printf(\"%a|%30a|%-26a|%a\", caller, caller, caller, 5);}", work),
-            "kernel`foo_alloc+0x20|         kernel`foo_alloc+0x20|kernel`foo_alloc+0x20     |0x5");
+  EXPECT_EQ(
+      run("fbt::malloc:entry {printf(\"%a|%30a|%-26a|%a\", caller, caller, caller, 5);}", work),
+      "kernel`foo_alloc+0x20|         kernel`foo_alloc+0x20|kernel`foo_alloc+0x20     |0x5");
   EXPECT_EQ(run("fbt::malloc:entry {printf(\"%A\", uaddr(0x1234));}", work), "0x1234");
   EXPECT_EQ(run("fbt::malloc:entry {printf(\"%k\", stack());}", work), "\nkernel`foo_alloc+0x20\n");
   EXPECT_EQ(run("fbt::malloc:entry {printf(\"%25k\", stack());}", work),
@@ -612,9 +614,9 @@ TEST_F(DsymTest, Globs) {
     bool matches;
   };
   constexpr Row kRows[] = {
-      {"foo_bar", true},    {"foo?bar", true},    {"foo*", true},       {"*", true},
-      {"FOO_BAR", false},   {"[a-f]oo_bar", true}, {"[!a-f]oo_bar", false}, {"[!g-z]oo_*", true},
-      {"foo\\_bar", true},  {"fo\\?_bar", false}, {"foo", false},
+      {"foo_bar", true},   {"foo?bar", true},     {"foo*", true},          {"*", true},
+      {"FOO_BAR", false},  {"[a-f]oo_bar", true}, {"[!a-f]oo_bar", false}, {"[!g-z]oo_*", true},
+      {"foo\\_bar", true}, {"fo\\?_bar", false},  {"foo", false},
   };
   open();
   for (const Row& row : kRows) {

@@ -28,8 +28,9 @@ Result<void> Session::Impl::check_sinks() const {
         if (missing == nullptr) continue;
         Diagnostic diagnostic;
         diagnostic.tag = "D_SIM_UNSUPPORTED";
-        diagnostic.message = std::string(missing) + "( ) is not supported by this program: " +
-                             "SessionSinks::" + missing + " is not set";
+        diagnostic.message = std::string(missing) +
+                             "( ) is not supported by this program: " + "SessionSinks::" + missing +
+                             " is not set";
         return diagnostic;
       }
     }
@@ -69,7 +70,8 @@ void Session::Impl::control_action(std::string& text, const Record& record,
   print_format(formatted, *action.format, values, time_format());
   formatted = formatted.substr(0, std::min<std::size_t>(formatted.find('\0'), strsize() - 1));
   if (action.kind == ActionKind::system) {
-    if (const int error = sinks.system(formatted); error != 0) fail_processing(std::strerror(error));
+    if (const int error = sinks.system(formatted); error != 0)
+      fail_processing(std::strerror(error));
     return;
   }
   int error = 0;

@@ -265,9 +265,7 @@ bool Options::load(std::string_view name, std::uint64_t value) {
 }
 
 void Options::take_all_but_runtime(const Options& other) {
-  const auto runtime = [](const std::string& name) {
-    return find(name)->option_class == kRuntime;
-  };
+  const auto runtime = [](const std::string& name) { return find(name)->option_class == kRuntime; };
   std::erase_if(values_, [&](const auto& entry) { return !runtime(entry.first); });
   for (const auto& [name, value] : other.values_) {
     if (!runtime(name)) values_[name] = value;

@@ -134,8 +134,7 @@ void Session::Impl::report_lowered(const char* what, std::size_t wanted, std::si
   message(std::string(what) + " lowered to " + size_text(given));
 }
 
-void Session::Impl::report_rate(const char* what, std::uint64_t wanted,
-                                std::uint64_t given) const {
+void Session::Impl::report_rate(const char* what, std::uint64_t wanted, std::uint64_t given) const {
   constexpr std::uint64_t kSecond = 1000000000;
   if (wanted == given) return;
   std::string text = std::string(what) + (given > wanted ? " reduced to " : " increased to ");

@@ -81,9 +81,9 @@ struct Session::Impl {
   std::atomic<int> exit_status{0};
   std::atomic<bool> had_errors{false};
   CalloutId callout = 0;
-  bool scheduled = false;  // `callout` was made
+  bool scheduled = false;      // `callout` was made
   std::uint64_t interval = 0;  // of the callout
-  bool aborted = false;    // processing stops: no END, no further output
+  bool aborted = false;        // processing stops: no END, no further output
   std::uint64_t last_switch = 0, last_aggregation = 0, last_status = 0;
   bool first_pass = true;
   AggStore aggregations;
@@ -139,8 +139,8 @@ struct Session::Impl {
   // False: tracing has ended.
   bool check_status(bool final);
   void fail_processing(std::string_view why);  // says so; abort() follows
-  void abort();   // after an error that ends processing
-  void finish();  // END, the last pass, the end of the output
+  void abort();                                // after an error that ends processing
+  void finish();                               // END, the last pass, the end of the output
   void take_aggregations();
   void take_records(bool final);
   void collect(std::vector<Record>& records, int cpu, std::span<const std::byte> bytes) const;

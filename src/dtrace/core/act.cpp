@@ -63,11 +63,10 @@ bool Framework::Impl::chill(const Cpu& cpu, std::uint64_t ns) {
       std::snprintf(place, sizeof place, "0x%llx",
                     static_cast<unsigned long long>(kEcbBase + (cookie_ & 0xffff000) * 0x1000 +
                                                     ecb.epid * kEcbStride));
-      framework_.cpus.panic("dtrace: panic action at probe " +
-                            std::string(probe.provider_name.text) + ":" +
-                            std::string(probe.module.text) + ":" +
-                            std::string(probe.function.text) + ":" + std::string(probe.name.text) +
-                            " (ecb " + place + ")");
+      framework_.cpus.panic(
+          "dtrace: panic action at probe " + std::string(probe.provider_name.text) + ":" +
+          std::string(probe.module.text) + ":" + std::string(probe.function.text) + ":" +
+          std::string(probe.name.text) + " (ecb " + place + ")");
     }
     case StepKind::breakpoint:
       // What kdb_enter() says; of a debugger that continues at once.

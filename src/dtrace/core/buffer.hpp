@@ -55,7 +55,7 @@ struct PrincipalBuffer : RecordSpace {
   std::uint64_t drops = 0;  // since the last take()
   std::byte* other = nullptr;
   BufferPolicy policy = BufferPolicy::switch_;
-  bool on = false;    // off: nothing is recorded and no drop counted
+  bool on = false;  // off: nothing is recorded and no drop counted
   // fill: a record found no room; nothing more is recorded until END.
   std::atomic<bool> filled{false};
   bool ending = false;  // END may record

@@ -276,8 +276,8 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
       ecb->recorded.push_back(std::move(recorded));
     }
   }
-  layout.finish(clause.actions.empty() || (clause.actions.size() == 1 &&
-                                           clause.actions[0].kind == ActionKind::speculate));
+  layout.finish(clause.actions.empty() ||
+                (clause.actions.size() == 1 && clause.actions[0].kind == ActionKind::speculate));
   return ecb;
 }
 

@@ -21,21 +21,21 @@
 #include "dtrace/core/buffer.hpp"
 #include "dtrace/core/cleaner.hpp"
 #include "dtrace/core/framework.hpp"
-#include "dtrace/core/thread_view.hpp"
 #include "dtrace/core/quick.hpp"
 #include "dtrace/core/speculation.hpp"
+#include "dtrace/core/thread_view.hpp"
 #include "dtrace/dif/program.hpp"
 
 namespace dtmalloc::dtrace {
 
 enum class Activity : std::uint8_t {
   inactive,
-  warmup,    // BEGIN runs
+  warmup,  // BEGIN runs
   active,
   draining,  // after exit()
   cooldown,  // END runs
   stopped,
-  killed,    // by the deadman: the consumer was not heard of
+  killed,  // by the deadman: the consumer was not heard of
 };
 
 // What a firing does for one value, in order.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The states of speculations, and what consumers do with them in a firing and at the cleaner's pass.
-// Counterpart:  dtrace.c (dtrace_speculation*)
+// The states of speculations, and what consumers do with them in a firing and at the cleaner's
+// pass. Counterpart:  dtrace.c (dtrace_speculation*)
 #include "dtrace/core/speculation.hpp"
 
 #include <cstring>

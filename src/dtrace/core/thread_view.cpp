@@ -48,23 +48,21 @@ void describe_threads(Framework& framework) {
   using Proc = ThreadView::Proc;
   using Ucred = ThreadView::Ucred;
   using Prison = ThreadView::Prison;
-  framework.add_type({"thread",
-                      sizeof(Thread),
-                      {DTM_MEMBER(Thread, td_proc, "struct proc *"),
-                       DTM_MEMBER(Thread, td_ucred, "struct ucred *"),
-                       DTM_MEMBER(Thread, td_tid, "int"), DTM_MEMBER(Thread, td_errno, "int"),
-                       DTM_MEMBER(Thread, td_name, "char [20]")}});
   framework.add_type(
-      {"proc",
-       sizeof(Proc),
-       {DTM_MEMBER(Proc, p_ucred, "struct ucred *"), DTM_MEMBER(Proc, p_pid, "int"),
-        DTM_MEMBER(Proc, p_comm, "char [20]")}});
-  framework.add_type({"ucred",
-                      sizeof(Ucred),
-                      {DTM_MEMBER(Ucred, cr_prison, "struct prison *"),
-                       DTM_MEMBER(Ucred, cr_uid, "uint32_t"),
-                       DTM_MEMBER(Ucred, cr_ruid, "uint32_t"),
-                       DTM_MEMBER(Ucred, cr_rgid, "uint32_t")}});
+      {"thread",
+       sizeof(Thread),
+       {DTM_MEMBER(Thread, td_proc, "struct proc *"),
+        DTM_MEMBER(Thread, td_ucred, "struct ucred *"), DTM_MEMBER(Thread, td_tid, "int"),
+        DTM_MEMBER(Thread, td_errno, "int"), DTM_MEMBER(Thread, td_name, "char [20]")}});
+  framework.add_type({"proc",
+                      sizeof(Proc),
+                      {DTM_MEMBER(Proc, p_ucred, "struct ucred *"), DTM_MEMBER(Proc, p_pid, "int"),
+                       DTM_MEMBER(Proc, p_comm, "char [20]")}});
+  framework.add_type(
+      {"ucred",
+       sizeof(Ucred),
+       {DTM_MEMBER(Ucred, cr_prison, "struct prison *"), DTM_MEMBER(Ucred, cr_uid, "uint32_t"),
+        DTM_MEMBER(Ucred, cr_ruid, "uint32_t"), DTM_MEMBER(Ucred, cr_rgid, "uint32_t")}});
   framework.add_type({"prison",
                       sizeof(Prison),
                       {DTM_MEMBER(Prison, pr_id, "int"), DTM_MEMBER(Prison, pr_name, "char [4]")}});

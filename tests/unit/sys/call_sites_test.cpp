@@ -50,7 +50,8 @@ TEST(CallSites, AFunctionThatProvesLarger) {
 
 TEST(CallSites, NamesThatAreNoPlaces) {
   CallSites sites;
-  for (const char* name : {"", "[unknown]", "+0x1", "f+0x", "f+0xzz", "f+0xffffffffffffffff", "`x"}) {
+  for (const char* name :
+       {"", "[unknown]", "+0x1", "f+0x", "f+0xzz", "f+0xffffffffffffffff", "`x"}) {
     const std::uint64_t pc = sites.pc(name);
     EXPECT_NE(pc, 0u) << name;
     ASSERT_TRUE(sites.at(pc)) << name;

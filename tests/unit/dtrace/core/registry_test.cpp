@@ -119,8 +119,7 @@ TEST_F(RegistryTest, EachRefusalIsWarnedOf) {
 TEST_F(RegistryTest, NamesAreCutToTheirFields) {
   const std::string name(300, 'n');
   ASSERT_EQ(framework.register_provider(name, kFakeAttributes, 0, &provider, &provider.id), 0);
-  const ProbeId id =
-      framework.probe_create(provider.id, name, name, name, 0, nullptr);
+  const ProbeId id = framework.probe_create(provider.id, name, name, name, 0, nullptr);
   const ProbeDescription description = framework.probe(id).description;
   EXPECT_EQ(description.provider.size(), kProviderNameLength - 1);
   EXPECT_EQ(description.module.size(), kModuleNameLength - 1);
