@@ -72,6 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_diagnostic(output.error(), input.text);
     return 0;
   }
+  if (uses_large_variable(output->program, space.variables)) return 0;
   testing::FakeKernel kernel;
   testing::FakeState machine(kernel, input.strsize);
   machine.reserve(space);

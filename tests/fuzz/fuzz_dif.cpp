@@ -17,10 +17,12 @@ VariableList variables() {
   ValueDesc text;
   text.size = 32;
   text.by_ref = text.is_string = true;
-  return {{"n", Scope::global, kVarUser, {}},
-          {"t", Scope::global, kVarUser + 1, text},
-          {"n", Scope::local, kVarUser, {}},
-          {"t", Scope::local, kVarUser + 1, text}};
+  ValueDesc bytes;
+  bytes.size = 40;
+  bytes.by_ref = true;
+  return {{"n", Scope::global, kVarUser, {}},        {"t", Scope::global, kVarUser + 1, text},
+          {"b", Scope::global, kVarUser + 2, bytes}, {"n", Scope::local, kVarUser, {}},
+          {"t", Scope::local, kVarUser + 1, text},   {"b", Scope::local, kVarUser + 2, bytes}};
 }
 
 }  // namespace
@@ -32,7 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   testing::FakeKernel kernel;
   testing::FakeState machine(kernel, 32);
   ProgramSpace space;
-  space.globals = space.locals = 2;
+  space.variables = variables();
+  space.globals = space.locals = 3;
   machine.reserve(space);
 
   const std::uint64_t known[] = {0,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <random>
 
 #include "dtrace/dif/dif_int.hpp"
@@ -24,6 +25,13 @@ std::uint64_t environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 0);
 }
+
+// Structs and unions with bit-fields, arrays, enumerators.
+constexpr const char* kDeclarations =
+    "struct s {int8_t a; uint16_t b; int c : 5; unsigned d : 11; long e : 37; unsigned char f : 8; "
+    "struct {char x[4]; int y[2][2];} n;}; enum e {E0, E1 = 7, E2 = -3}; struct s s0, s1, t[2]; "
+    "this struct s s2; int z[4]; union {uint64_t whole; short part[4]; struct {unsigned long low : "
+    "63; unsigned long high : 1;} bits;} u;\n";
 
 // Random programs, as text.
 class Generator {
@@ -48,9 +56,16 @@ class Generator {
 
   std::string variable() { return one_of({"g0", "g1", "g2", "g3", "g4", "this->l0", "this->l1"}); }
   std::string statement() {
-    switch (pick(4)) {
+    switch (pick(7)) {
       case 0:
         return one_of({"t0", "this->t1"}) + " = " + text_expression(2);
+      case 4:
+        return one_of({"s0", "s1", "this->s2", "t[1]", "t[g2 & 1]"}) + " = " + object();
+      case 5:
+      case 6:
+        return place() +
+               one_of({" = ", " = ", " += ", " -= ", " *= ", " |= ", " ^= ", " <<= ", " >>= "}) +
+               integer(2);
       case 1:
         return variable() +
                one_of({" += ", " -= ", " *= ", " /= ", " %= ", " |= ", " <<= ", " >>= "}) +
@@ -58,6 +73,18 @@ class Generator {
       default:
         return variable() + " = " + integer(3);
     }
+  }
+
+  // An object in memory that integers can be stored to.
+  std::string place() {
+    return one_of({"s0.a", "s1.b", "s0.c", "this->s2.d", "s1.e", "s0.n.x[1]", "s1.n.y[1][0]",
+                   "z[2]", "z[g0 & 3]", "t[1].c", "t[0].e", "this->s2.n.x[g3 & 3]", "u.whole",
+                   "u.part[2]", "u.bits.low", "u.bits.high", "(&t[1])->f", "*(&z[1] + 1)",
+                   "(*(&s1)).b"});
+  }
+  std::string object() {
+    return one_of({"s0", "s1", "this->s2", "t[0]", "*(&t[1])", "(s1 = t[0])",
+                   "(g1 > 2 ? s0 : this->s2)"});
   }
 
   std::string constant() {
@@ -91,17 +118,24 @@ class Generator {
                    "sizeof (int)",
                    "sizeof (\"abc\")",
                    "sizeof (g1)",
-                   "DTRACEFLT_ILLOP"});
+                   "DTRACEFLT_ILLOP",
+                   "E1",
+                   "E2",
+                   "EINVAL",
+                   "sizeof (struct s)",
+                   "offsetof(struct s, n)"});
   }
 
   std::string integer(unsigned depth) {
     if (depth == 0 || pick(8) == 0) {
-      switch (pick(5)) {
+      switch (pick(6)) {
         case 0:
         case 1:
           return constant();
         case 2:
           return variable();
+        case 5:
+          return place();
         case 3:
           return one_of({"arg0", "arg1", "arg3", "arg4", "args[3]", "args[4]", "pid", "tid", "cpu",
                          "timestamp", "arg9"});
@@ -151,9 +185,10 @@ class Generator {
             return "htons((uint16_t)" + integer(less) + ")";
         }
       case 11:
-        return one_of({"++", "--"}) + variable();
+        return one_of({"++", "--"}) + (pick(2) == 0 ? variable() : place());
       case 12:
-        return "(" + variable() + one_of({" = ", " += ", " ^= "}) + integer(less) + ")";
+        return "(" + (pick(2) == 0 ? variable() : place()) + one_of({" = ", " += ", " ^= "}) +
+               integer(less) + ")";
       case 13:
         return "*(" + one_of({"char", "short", "int", "uint64_t"}) + " *)(" +
                one_of({"arg0", "arg2", "arg1", "(arg0 + 200)"}) + " + " +
@@ -246,7 +281,7 @@ Verdict run_case(const std::string& body) {
   ProgramSpace space;
   space.types = &catalog.types();
   CompileInput input;
-  input.text = "dtmalloc::temp:malloc { " + body + "; }";
+  input.text = kDeclarations + ("dtmalloc::temp:malloc { " + body + "; }");
   input.strsize = kStringSize;
   const SourceText source(input);
   Evaluator evaluator(catalog.types(), other.state);
@@ -266,6 +301,7 @@ Verdict run_case(const std::string& body) {
           verify(generate(source, catalog.types(), *statement, desc), space.variables);
       EXPECT_TRUE(verified) << verified.error();
       machine.reserve(space);
+      other.reserve(space);
       machine.state.scratch_used = 0;
       Outcome got;
       got.bits = run(*verified, machine.state);
@@ -306,6 +342,15 @@ Verdict run_case(const std::string& body) {
       const bool global = variable.scope == Scope::global;
       const std::uint64_t at = variable.id - kVarUser;
       const EvalValue want = evaluator.variables[(global ? "" : "this->") + variable.name];
+      if (variable.value.by_ref && !variable.value.is_string) {
+        const VariableSlot& slot =
+            (global ? machine.state.global_slots : machine.state.local_slots)[at];
+        const std::byte* got = global ? machine.state.global_bytes : machine.state.local_bytes;
+        const std::byte* bytes = global ? other.state.global_bytes : other.state.local_bytes;
+        EXPECT_EQ(std::memcmp(got + slot.offset, bytes + slot.offset, slot.size), 0)
+            << variable.name;
+        continue;
+      }
       const std::uint64_t bits = global ? machine.state.globals[at] : machine.state.locals[at];
       if (!variable.value.is_string) {
         EXPECT_EQ(bits, want.bits) << variable.name;
@@ -314,7 +359,8 @@ Verdict run_case(const std::string& body) {
       EXPECT_EQ(bits != 0, want.text.has_value()) << variable.name;
       std::string_view text;
       EXPECT_TRUE(string_at(
-          machine.state, bits == 0 ? 0 : (global ? kVariableBase : kLocalBase) + at * kStringSize,
+          machine.state, bits == 0 ? 0 : (global ? kVariableBase + machine.state.global_slots[at].offset
+                                          : kLocalBase + machine.state.local_slots[at].offset),
           &text));
       EXPECT_EQ(text, want.text.value_or("")) << variable.name;
     }

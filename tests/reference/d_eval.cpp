@@ -303,7 +303,9 @@ bool Evaluator::is_signed(const Node& left, const Node& right) const {
   if (is_address(left) || is_address(right)) return false;
   const Type& l = type_of(left);
   const Type& r = type_of(right);
-  const auto rank = [](const Type& type) { return type.size * 8 + (type.is_signed ? 0 : 1); };
+  const auto rank = [](const Type& type) {
+    return (type.bits != 0 ? type.bits : type.size * 8) + (type.is_signed ? 0 : 1);
+  };
   return rank(l) > rank(r) ? l.is_signed : r.is_signed;
 }
 
@@ -368,6 +370,60 @@ EvalValue Evaluator::variable(const std::string& name) {
   return value;
 }
 
+bool Evaluator::is_object(const Node& node) const {
+  const TypeKind kind = type_of(node).kind;
+  return kind == TypeKind::struct_ || kind == TypeKind::union_ || kind == TypeKind::array;
+}
+
+std::byte* Evaluator::bytes(std::uint64_t address, std::uint64_t size) {
+  const void* host = nullptr;
+  if (readable_from(state_, address, &host) < size) throw EvalFault{Fault::badaddr, address};
+  return const_cast<std::byte*>(static_cast<const std::byte*>(host));
+}
+
+// Where an lvalue that is no plain variable lies.
+std::uint64_t Evaluator::address_of(const Node& node) {
+  if (node.kind == NodeKind::identifier || node.kind == NodeKind::local) {
+    const bool global = node.kind == NodeKind::identifier;
+    const VariableSlot* slots = global ? state_.global_slots : state_.local_slots;
+    return (global ? kVariableBase : kLocalBase) + slots[node.id - kVarUser].offset;
+  }
+  if (node.kind == NodeKind::unary) return evaluate(*node.children[0]).bits;
+  const std::uint64_t base = evaluate(*node.children[0]).bits;
+  if (node.kind == NodeKind::member) return base + node.offset;
+  const std::uint64_t index = evaluate(*node.children[1]).bits;
+  return base + index * element_of(type_of(*node.children[0])).size;
+}
+
+// A bit-field bit by bit, from its lowest.
+std::uint64_t Evaluator::read(std::uint64_t address, const Node& node) {
+  const Type& type = type_of(node);
+  if (type.bits == 0) return load(address, type).bits;
+  const std::byte* unit = bytes(address, types_[types_.resolve(type.target)].size);
+  std::uint64_t value = 0;
+  for (unsigned i = 0; i < 64; ++i) {
+    const unsigned from = i < type.bits ? i : type.bits - 1U;  // the sign goes on
+    const unsigned at = node.bit + from;
+    const bool set = (std::to_integer<unsigned>(unit[at / 8]) >> (at % 8) & 1U) != 0;
+    if (set && (i < type.bits || type.is_signed)) value |= std::uint64_t{1} << i;
+  }
+  return value;
+}
+
+void Evaluator::write(std::uint64_t address, const Node& node, std::uint64_t value) {
+  const Type& type = type_of(node);
+  if (type.bits == 0) {
+    std::memcpy(bytes(address, type.size), &value, type.size);
+    return;
+  }
+  std::byte* unit = bytes(address, types_[types_.resolve(type.target)].size);
+  for (unsigned i = 0; i < type.bits; ++i) {
+    const unsigned at = node.bit + i;
+    const std::byte mask{static_cast<unsigned char>(1U << (at % 8))};
+    unit[at / 8] = (value >> i & 1) != 0 ? unit[at / 8] | mask : unit[at / 8] & ~mask;
+  }
+}
+
 EvalValue Evaluator::evaluate(const Node& node) {
   EvalValue value;
   switch (node.kind) {
@@ -384,9 +440,11 @@ EvalValue Evaluator::evaluate(const Node& node) {
       value.text = node.text;
       return value;
     case NodeKind::identifier:
-      if (node.text == "NULL" || node.text.starts_with("DTRACEFLT_")) {
+      if (node.constant) {
         value.bits = node.value;
         value.constant = true;
+      } else if (is_object(node)) {
+        value.bits = address_of(node);
       } else if (node.id >= kVarUser) {
         return variable(node.text);
       } else {
@@ -394,7 +452,9 @@ EvalValue Evaluator::evaluate(const Node& node) {
       }
       return value;
     case NodeKind::local:
-      return variable("this->" + node.text);
+      if (!is_object(node)) return variable("this->" + node.text);
+      value.bits = address_of(node);
+      return value;
     case NodeKind::unary:
     case NodeKind::postfix:
       return unary(node);
@@ -420,8 +480,9 @@ EvalValue Evaluator::evaluate(const Node& node) {
       return element(array, type_of(base), static_cast<std::int64_t>(position.bits));
     }
     case NodeKind::member: {
-      const EvalValue object = evaluate(*node.children[0]);
-      return load(object.bits + node.offset, type_of(node));
+      const std::uint64_t address = address_of(node);
+      value.bits = is_object(node) ? address : read(address, node);
+      return value;
     }
     case NodeKind::cast: {
       const Node& operand = *node.children[0];
@@ -458,6 +519,19 @@ EvalValue Evaluator::unary(const Node& node) {
   if (node.op == Op::sizeof_) {
     value.bits = node.value;
     value.constant = true;
+    return value;
+  }
+  if (node.op == Op::addrof) {
+    value.bits = address_of(operand);
+    return value;
+  }
+  const bool plain = operand.kind == NodeKind::identifier || operand.kind == NodeKind::local;
+  if ((node.op == Op::inc || node.op == Op::dec) && !plain) {
+    const std::uint64_t address = address_of(operand);
+    const std::uint64_t before = read(address, operand);
+    const std::uint64_t after = node.op == Op::inc ? before + 1 : before - 1;
+    write(address, operand, after);
+    value.bits = node.kind == NodeKind::unary ? after : before;
     return value;
   }
   if (node.op == Op::inc || node.op == Op::dec) {
@@ -615,6 +689,28 @@ EvalValue Evaluator::assign(const Node& node) {
   const Node& right = *node.children[1];
   const std::string name = (left.kind == NodeKind::local ? "this->" : "") + left.text;
   const Op op = op_of_assignment(node.op);
+  const bool plain = left.kind == NodeKind::identifier || left.kind == NodeKind::local;
+  if (is_object(left)) {
+    const std::uint64_t to = plain ? 0 : address_of(left);
+    const EvalValue from = evaluate(right);
+    const std::uint64_t size = type_of(left).size;
+    const std::byte* source = bytes(from.bits, size);
+    std::memmove(bytes(plain ? address_of(left) : to, size), source, size);
+    return from;
+  }
+  if (!plain) {
+    const std::uint64_t address = address_of(left);
+    const std::uint64_t old = op == Op::none ? 0 : read(address, left);
+    EvalValue assigned = evaluate(right);
+    if (op != Op::none) {
+      assigned.bits = arithmetic(op, left, right, old, assigned.bits, false);
+    } else if (assigned.constant) {
+      assigned.bits = constant_as(assigned.bits, type_of(right), type_of(left));
+    }
+    assigned.constant = false;
+    write(address, left, assigned.bits);
+    return assigned;
+  }
   const std::uint64_t before = variables[name].bits;
   EvalValue value = evaluate(right);
   if (op != Op::none) {

@@ -25,7 +25,8 @@ struct EvalFault {
 
 class Evaluator {
  public:
-  // `state` gives built-in variables and the kernel's memory; its own variables are not used.
+  // `state` gives built-in variables and the kernel's memory, and room for the variables that are
+  // structs or arrays; its other variables are not used.
   Evaluator(const TypeTable& types, DifState& state) : types_(types), state_(state) {}
 
   EvalValue evaluate(const Node& node);  // throws EvalFault
@@ -41,6 +42,12 @@ class Evaluator {
   EvalValue assign(const Node& node);
   EvalValue call(const Node& node);
   EvalValue load(std::uint64_t address, const Type& type);
+  // Objects in memory.
+  bool is_object(const Node& node) const;  // a struct, union or array
+  std::uint64_t address_of(const Node& node);
+  std::uint64_t read(std::uint64_t address, const Node& node);
+  void write(std::uint64_t address, const Node& node, std::uint64_t value);
+  std::byte* bytes(std::uint64_t address, std::uint64_t size);
   EvalValue element(const EvalValue& base, const Type& pointer, std::int64_t index);
   std::uint64_t arithmetic(Op op, const Node& left, const Node& right, std::uint64_t l,
                            std::uint64_t r, bool constant);

@@ -115,14 +115,18 @@ FakeState::FakeState(FakeKernel& kernel, std::uint32_t strsize)
 void FakeState::reserve(const ProgramSpace& space) {
   globals_.resize(space.globals);
   locals_.resize(space.locals);
-  global_bytes_.resize(std::size_t{space.globals} * state.strsize);
-  local_bytes_.resize(std::size_t{space.locals} * state.strsize);
+  global_layout_ = lay_out_variables(space.variables, Scope::global, state.strsize);
+  local_layout_ = lay_out_variables(space.variables, Scope::local, state.strsize);
+  global_bytes_.resize(global_layout_.size);
+  local_bytes_.resize(local_layout_.size);
   state.globals = globals_.data();
   state.locals = locals_.data();
   state.global_bytes = global_bytes_.data();
   state.local_bytes = local_bytes_.data();
-  state.global_count = space.globals;
-  state.local_count = space.locals;
+  state.global_slots = global_layout_.slots.data();
+  state.local_slots = local_layout_.slots.data();
+  state.global_size = global_layout_.size;
+  state.local_size = local_layout_.size;
   state.strings = space.strings.size() > 1 ? space.strings.data() : nullptr;
   state.strings_size = space.strings.size();
 }

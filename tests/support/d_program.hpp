@@ -63,6 +63,7 @@ class FakeState {
   static std::uint64_t variable(DifState& state, std::uint32_t id, std::uint64_t index);
   std::vector<std::byte> scratch_, global_bytes_, local_bytes_, strtok_text_;
   std::vector<std::uint64_t> globals_, locals_;
+  VariableLayout global_layout_, local_layout_;
   static constexpr char kExecname[] = "newsyslog";
   static constexpr char kProbefunc[] = "temp";
 };

@@ -232,13 +232,16 @@ Result<std::size_t> Session::enable(ProgramId program) {
   DTM_CHECK(program < impl_->programs.size(), "no such program");
   if (impl_->active) return error("D_ENABLE", "Operation illegal when tracing is active");
   const CompiledProgram& compiled = impl_->programs[program];
+  const bool script = compiled.source.kind == ProgramSource::script;
+  const std::string name(script ? std::string_view(compiled.source.name)
+                                : description_of(compiled.source.text));
+  if (uses_large_variable(*compiled.program, impl_->space.variables)) {
+    return error("D_ENABLE", "failed to enable '" + name + "': DIF program content is invalid");
+  }
   impl_->consumer.config.strsize = impl_->strsize();
   const std::size_t pairs = impl_->consumer.enable(compiled.program, impl_->space);
   impl_->matched += pairs;
   if (!impl_->quiet()) {
-    const bool script = compiled.source.kind == ProgramSource::script;
-    const std::string name(script ? std::string_view(compiled.source.name)
-                                  : description_of(compiled.source.text));
     impl_->message(std::string(script ? "script" : "description") + " '" + name + "' matched " +
                    std::to_string(pairs) + " probe" + (pairs == 1 ? "" : "s"));
   }

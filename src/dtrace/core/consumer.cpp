@@ -453,10 +453,10 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   }
   const Activity now = activity();
   if (now != Activity::inactive && now != Activity::warmup) state->buffer.turn_on();
-  if (!state->local_bytes.reserve(local_count_ * config.strsize)) return refuse(nullptr);
-  state->locals.resize(local_count_);
+  if (!state->local_bytes.reserve(local_layout_.size)) return refuse(nullptr);
+  state->locals.resize(local_layout_.slots.size());
   state->memos.resize(memos_);
-  if (!state->global_view.reserve(globals_.size() * config.strsize)) return refuse(nullptr);
+  if (!state->global_view.reserve(global_layout_.size)) return refuse(nullptr);
   if (has_tokens_ && !state->strtok_text.reserve(std::size_t{2} * config.strsize)) {
     return refuse(nullptr);
   }
@@ -466,15 +466,17 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   dif.globals = globals_.data();
   dif.shared_bytes = global_bytes_.data();
   dif.global_bytes = state->global_view.data();
-  dif.global_count = globals_.size();
+  dif.global_slots = global_layout_.slots.data();
+  dif.global_size = global_layout_.size;
   dif.strings = strings_.data();
   dif.strings_size = strings_.size();
   dif.strtok_text = state->strtok_text.data();
   dif.thread_view = reinterpret_cast<std::byte*>(&state->thread);
   dif.locals = state->locals.data();
   dif.local_bytes = state->local_bytes.data();
-  dif.local_count = local_count_;
   dif.speculation = &speculation;
+  dif.local_slots = local_layout_.slots.data();
+  dif.local_size = local_layout_.size;
   dif.random = 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(cpu.id);
   ConsumerCpu* made = state.get();
   cpu_states_.push_back(std::move(state));
@@ -540,13 +542,14 @@ int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   if (!has_hidden_error_ && !attach_hidden_error()) return ENXIO;
   if (destructive_ && !config.destructive) return EACCES;
   globals_.assign(space.globals, 0);
-  local_count_ = space.locals;
+  global_layout_ = lay_out_variables(space.variables, Scope::global, config.strsize);
+  local_layout_ = lay_out_variables(space.variables, Scope::local, config.strsize);
   // What has no place among the addresses of variables has none in memory.
-  if (space.globals > (kLocalBase - kVariableBase) / config.strsize ||
-      local_count_ > (kConsumerEnd - kLocalBase) / config.strsize) {
+  if (global_layout_.size > kLocalBase - kVariableBase ||
+      local_layout_.size > kConsumerEnd - kLocalBase) {
     return ENOMEM;
   }
-  if (!global_bytes_.reserve(std::size_t{space.globals} * config.strsize)) return ENOMEM;
+  if (!global_bytes_.reserve(global_layout_.size)) return ENOMEM;
   strings_ = space.strings;
   if (!speculations_.reserve(config.nspec)) return ENOMEM;
   if (const int error = reserve_all(); error != 0) return error;

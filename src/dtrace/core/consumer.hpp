@@ -291,7 +291,7 @@ class Consumer {
   std::vector<std::uint64_t> globals_;
   ReservedMemory global_bytes_;
   std::string strings_;  // of all objects
-  std::size_t local_count_ = 0;
+  VariableLayout global_layout_, local_layout_;
   // Of the ECBs by EPID, for who walks over records. Grown by replacement; old ones stay.
   std::atomic<const std::uint32_t*> record_sizes_{nullptr};
   std::vector<std::vector<std::uint32_t>> size_tables_;

@@ -25,7 +25,8 @@ enum class DifOp : std::uint8_t {
 
 // Instruction words: op(8) r1(8) r2(8) rd(8) | op(8) index(16) rd(8) | op(8) label(24).
 // A load whose value is a kernel pointer has 1 in the unused field r2: the value read is a host
-// address and becomes the simulated one.
+// address and becomes the simulated one. A copys with kCopyText in r2 ends with the NUL it copies.
+inline constexpr unsigned kCopyText = 0x80;
 constexpr std::uint32_t dif_registers(DifOp op, unsigned r1, unsigned r2, unsigned rd) {
   return static_cast<std::uint32_t>(op) << 24 | r1 << 16 | r2 << 8 | rd;
 }
@@ -213,6 +214,18 @@ class VariableList {
   std::vector<std::uint32_t> positions_[kScopes];  // by scope and id
 };
 
+// Where the bytes of a variable that is kept by reference lie in its scope.
+struct VariableSlot {
+  std::uint64_t offset = 0;
+  std::uint32_t size = 0;  // 0: not kept by reference, or larger than kStatvarMax
+};
+struct VariableLayout {
+  std::vector<VariableSlot> slots;  // by id - kVarUser
+  std::uint64_t size = 0;
+};
+inline constexpr std::uint32_t kStatvarMax = 16 << 10;  // of a struct, union or array
+VariableLayout lay_out_variables(const VariableList& variables, Scope scope, std::uint32_t strsize);
+
 class VerifiedDif {
  public:
   const DifObject& object() const { return object_; }
@@ -257,17 +270,20 @@ struct DifState {
   std::size_t scratch_used = 0;
   std::uint32_t strsize = 256;
   // User-defined scalars by id - kVarUser: the register's 64 bits. For strings: 0 is NULL, else the
-  // bytes in `*_bytes` at (id - kVarUser) * strsize, seen at kVariableBase and kLocalBase.
+  // bytes in `*_bytes` where their slot says, seen at kVariableBase and kLocalBase. Structs, unions
+  // and arrays have their bytes only.
   // `globals` and `shared_bytes` are shared by the CPUs and accessed as relaxed atomics only;
-  // `global_bytes` is this CPU's view of `shared_bytes`, renewed when a string is loaded and
-  // published when it is stored. A text that two CPUs store at once may come out as a mixture.
+  // `global_bytes` is this CPU's view of `shared_bytes`, renewed when something of it is loaded and
+  // published when it is stored. Bytes that two CPUs store at once may come out as a mixture.
   std::uint64_t* globals = nullptr;
   std::byte* shared_bytes = nullptr;  // null: `global_bytes` is shared with nobody
   std::byte* global_bytes = nullptr;
-  std::size_t global_count = 0;
+  const VariableSlot* global_slots = nullptr;
+  std::size_t global_size = 0;
   std::uint64_t* locals = nullptr;
   std::byte* local_bytes = nullptr;
-  std::size_t local_count = 0;
+  const VariableSlot* local_slots = nullptr;
+  std::size_t local_size = 0;
   // The string tables of all objects, seen at kStringTableBase (ProgramSpace::strings). Null: an
   // object sees its own table only.
   const char* strings = nullptr;

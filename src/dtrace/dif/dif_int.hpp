@@ -12,7 +12,11 @@ inline constexpr unsigned kOpLoadGlobalString = 81;
 inline constexpr unsigned kOpStoreGlobalString = 82;
 inline constexpr unsigned kOpLoadLocalString = 83;
 inline constexpr unsigned kOpStoreLocalString = 84;
-inline constexpr unsigned kOpCount = 85;
+inline constexpr unsigned kOpLoadGlobalBytes = 85;
+inline constexpr unsigned kOpStoreGlobalBytes = 86;
+inline constexpr unsigned kOpLoadLocalBytes = 87;
+inline constexpr unsigned kOpStoreLocalBytes = 88;
+inline constexpr unsigned kOpCount = 89;
 
 enum class DifForm : std::uint8_t {
   unknown,

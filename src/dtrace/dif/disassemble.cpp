@@ -71,6 +71,10 @@ std::string variable_note(DifWord word, std::uint32_t id, const VariableList* va
 std::string operands(const DifObject& object, DifWord word, const VariableList* variables) {
   switch (dif_op_info(word.op()).form) {
     case DifForm::rrr:
+      if (word.op() == static_cast<unsigned>(DifOp::copys) && (word.r2() & kCopyText) != 0) {
+        return fmt::format("%r{}, %r{}, %r{}\t\t! text", word.r1(), word.r2() & ~kCopyText,
+                           word.rd());
+      }
       return fmt::format("%r{}, %r{}, %r{}", word.r1(), word.r2(), word.rd());
     case DifForm::rr:
       return fmt::format("%r{}, %r{}", word.r1(), word.rd());

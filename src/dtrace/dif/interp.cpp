@@ -21,17 +21,15 @@ std::size_t within(std::uint64_t address, std::uint64_t base, const void* start,
   return size - static_cast<std::size_t>(address - base);
 }
 
-// Host address of `size` bytes that a program may write: allocated scratch and string variables.
+// Host address of `size` bytes that a program may write: allocated scratch and the bytes of
+// variables.
 std::byte* writable_at(DifState& state, std::uint64_t address, std::uint64_t size) {
   const void* host = nullptr;
   std::size_t room = within(address, kScratchBase, state.scratch, state.scratch_used, &host);
   if (room == 0) {
-    room = within(address, kVariableBase, state.global_bytes, state.global_count * state.strsize,
-                  &host);
+    room = within(address, kVariableBase, state.global_bytes, state.global_size, &host);
   }
-  if (room == 0) {
-    room = within(address, kLocalBase, state.local_bytes, state.local_count * state.strsize, &host);
-  }
+  if (room == 0) room = within(address, kLocalBase, state.local_bytes, state.local_size, &host);
   if (room == 0 || room < size) {
     set_fault(state, Fault::badaddr, address);
     return nullptr;
@@ -46,7 +44,13 @@ void store_shared(std::uint64_t* word, std::uint64_t value) {
   std::atomic_ref(*word).store(value, std::memory_order_relaxed);
 }
 
-// This CPU's view of a global string becomes what the CPUs share.
+// This CPU's view of global bytes becomes what the CPUs share.
+void fetch_bytes(DifState& state, std::size_t at, std::size_t size) {
+  if (state.shared_bytes == nullptr) return;
+  for (std::size_t i = at; i < at + size; ++i) {
+    state.global_bytes[i] = std::atomic_ref(state.shared_bytes[i]).load(std::memory_order_relaxed);
+  }
+}
 void fetch_string(DifState& state, std::size_t at) {
   if (state.shared_bytes == nullptr) return;
   std::byte* shared = state.shared_bytes + at;
@@ -57,10 +61,10 @@ void fetch_string(DifState& state, std::size_t at) {
   }
 }
 
-// What was written at `to` is shared, if it is in this CPU's view of the global strings.
+// What was written at `to` is shared, if it is in this CPU's view of the global bytes.
 void publish(DifState& state, const std::byte* to, std::size_t size) {
-  const std::size_t room = state.global_count * state.strsize;
-  if (state.shared_bytes == nullptr || to < state.global_bytes || to >= state.global_bytes + room) {
+  if (state.shared_bytes == nullptr || to < state.global_bytes ||
+      to >= state.global_bytes + state.global_size) {
     return;
   }
   std::byte* shared = state.shared_bytes + (to - state.global_bytes);
@@ -148,6 +152,32 @@ bool store_string(DifState& state, std::uint64_t value, std::uint64_t* variable,
   return true;
 }
 
+// Bytes to where a program may write; `text`: at most so many, up to and with a NUL.
+bool copy_bytes(DifState& state, std::uint64_t from, std::uint64_t to, std::uint64_t size,
+                bool text) {
+  if (size == 0) return true;
+  std::byte* target = writable_at(state, to, size);
+  if (target == nullptr) return false;
+  if (text) {
+    const void* host = nullptr;
+    const std::size_t readable = readable_from(state, from, &host);
+    std::size_t copied = 0;
+    if (readable != 0) {
+      copied = copy_text(state, from, host, target, std::min<std::size_t>(readable, size));
+    }
+    if (copied < size && (copied == 0 || target[copied - 1] != std::byte{0})) {
+      return set_fault(state, Fault::badaddr, from);
+    }
+    publish(state, target, copied);
+    return true;
+  }
+  const std::byte* source = bytes_at(state, from, size);
+  if (source == nullptr) return false;
+  copy_readable(state, from, source, target, size);
+  publish(state, target, size);
+  return true;
+}
+
 std::uint64_t shift_right_signed(std::uint64_t value, std::uint64_t count) {
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(value) >> (count & 63));
 }
@@ -172,12 +202,12 @@ std::size_t readable_from(const DifState& state, std::uint64_t address, const vo
         return room;
       }
     }
-    if (const std::size_t room = within(address, kVariableBase, state.global_bytes,
-                                        state.global_count * state.strsize, host)) {
+    if (const std::size_t room =
+            within(address, kVariableBase, state.global_bytes, state.global_size, host)) {
       return room;
     }
-    if (const std::size_t room = within(address, kLocalBase, state.local_bytes,
-                                        state.local_count * state.strsize, host)) {
+    if (const std::size_t room =
+            within(address, kLocalBase, state.local_bytes, state.local_size, host)) {
       return room;
     }
   }
@@ -237,6 +267,9 @@ const std::byte* bytes_at(DifState& state, std::uint64_t address, std::size_t si
     set_fault(state, Fault::badaddr, address);
     return nullptr;
   }
+  if (address >= kVariableBase && address - kVariableBase < state.global_size) {
+    fetch_bytes(state, static_cast<std::size_t>(address - kVariableBase), size);
+  }
   return static_cast<const std::byte*>(host);
 }
 
@@ -295,17 +328,19 @@ std::uint64_t run(const VerifiedDif& dif, DifState& state) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
   static const void* const kJump[kOpCount] = {
-      &&op_bad,  &&op_or,    &&op_xor,    &&op_and,   &&op_sll,  &&op_srl,  &&op_sub,  &&op_add,
-      &&op_mul,  &&op_sdiv,  &&op_udiv,   &&op_srem,  &&op_urem, &&op_not,  &&op_mov,  &&op_cmp,
-      &&op_tst,  &&op_ba,    &&op_be,     &&op_bne,   &&op_bg,   &&op_bgu,  &&op_bge,  &&op_bgeu,
-      &&op_bl,   &&op_blu,   &&op_ble,    &&op_bleu,  &&op_ldsb, &&op_ldsh, &&op_ldsw, &&op_ldub,
-      &&op_lduh, &&op_lduw,  &&op_ldx,    &&op_ret,   &&op_nop,  &&op_setx, &&op_sets, &&op_scmp,
-      &&op_ldga, &&op_ldgs,  &&op_stgs,   &&op_bad,   &&op_bad,  &&op_bad,  &&op_sra,  &&op_call,
-      &&op_push, &&op_push,  &&op_pop,    &&op_flush, &&op_bad,  &&op_bad,  &&op_bad,  &&op_bad,
-      &&op_ldls, &&op_stls,  &&op_allocs, &&op_copys, &&op_stb,  &&op_sth,  &&op_stw,  &&op_stx,
-      &&op_bad,  &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,  &&op_bad,  &&op_bad,  &&op_bad,
-      &&op_bad,  &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,  &&op_bad,  &&op_bad,  &&op_bad,
-      &&op_ldb,  &&op_ldgss, &&op_stgss,  &&op_ldlss, &&op_stlss};
+      &&op_bad,   &&op_or,    &&op_xor,    &&op_and,   &&op_sll,   &&op_srl,   &&op_sub,
+      &&op_add,   &&op_mul,   &&op_sdiv,   &&op_udiv,  &&op_srem,  &&op_urem,  &&op_not,
+      &&op_mov,   &&op_cmp,   &&op_tst,    &&op_ba,    &&op_be,    &&op_bne,   &&op_bg,
+      &&op_bgu,   &&op_bge,   &&op_bgeu,   &&op_bl,    &&op_blu,   &&op_ble,   &&op_bleu,
+      &&op_ldsb,  &&op_ldsh,  &&op_ldsw,   &&op_ldub,  &&op_lduh,  &&op_lduw,  &&op_ldx,
+      &&op_ret,   &&op_nop,   &&op_setx,   &&op_sets,  &&op_scmp,  &&op_ldga,  &&op_ldgs,
+      &&op_stgs,  &&op_bad,   &&op_bad,    &&op_bad,   &&op_sra,   &&op_call,  &&op_push,
+      &&op_push,  &&op_pop,   &&op_flush,  &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
+      &&op_ldls,  &&op_stls,  &&op_allocs, &&op_copys, &&op_stb,   &&op_sth,   &&op_stw,
+      &&op_stx,   &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
+      &&op_bad,   &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
+      &&op_bad,   &&op_bad,   &&op_bad,    &&op_ldb,   &&op_ldgss, &&op_stgss, &&op_ldlss,
+      &&op_stlss, &&op_ldgsb, &&op_stgsb,  &&op_ldlsb, &&op_stlsb};
 
   const std::uint32_t* const code = dif.code().data();
   const std::uint32_t* pc = code;
@@ -477,28 +512,45 @@ op_ldgss : {
   const std::uint64_t at = word.index() - kVarUser;
   RD = 0;
   if (load_shared(&state.globals[at]) != 0) {
-    fetch_string(state, at * state.strsize);
-    RD = kVariableBase + at * state.strsize;
+    fetch_string(state, state.global_slots[at].offset);
+    RD = kVariableBase + state.global_slots[at].offset;
   }
   NEXT;
 }
 op_ldlss : {
   const std::uint64_t at = word.index() - kVarUser;
-  RD = state.locals[at] == 0 ? 0 : kLocalBase + at * state.strsize;
+  RD = state.locals[at] == 0 ? 0 : kLocalBase + state.local_slots[at].offset;
   NEXT;
 }
 op_stgss : {
   const std::uint64_t at = word.index() - kVarUser;
-  if (!store_string(state, RD, &state.globals[at], state.global_bytes + at * state.strsize)) {
-    goto fault;
-  }
+  std::byte* bytes = state.global_bytes + state.global_slots[at].offset;
+  if (!store_string(state, RD, &state.globals[at], bytes)) goto fault;
   NEXT;
 }
 op_stlss : {
   const std::uint64_t at = word.index() - kVarUser;
-  if (!store_string(state, RD, &state.locals[at], state.local_bytes + at * state.strsize)) {
-    goto fault;
-  }
+  std::byte* bytes = state.local_bytes + state.local_slots[at].offset;
+  if (!store_string(state, RD, &state.locals[at], bytes)) goto fault;
+  NEXT;
+}
+op_ldgsb : {
+  const VariableSlot& slot = state.global_slots[word.index() - kVarUser];
+  fetch_bytes(state, slot.offset, slot.size);
+  RD = kVariableBase + slot.offset;
+  NEXT;
+}
+op_ldlsb:
+  RD = kLocalBase + state.local_slots[word.index() - kVarUser].offset;
+  NEXT;
+op_stgsb : {
+  const VariableSlot& slot = state.global_slots[word.index() - kVarUser];
+  if (!copy_bytes(state, RD, kVariableBase + slot.offset, slot.size, false)) goto fault;
+  NEXT;
+}
+op_stlsb : {
+  const VariableSlot& slot = state.local_slots[word.index() - kVarUser];
+  if (!copy_bytes(state, RD, kLocalBase + slot.offset, slot.size, false)) goto fault;
   NEXT;
 }
 op_push:
@@ -524,18 +576,11 @@ op_allocs : {
   if (state.fault != Fault::none) goto fault;
   NEXT;
 }
-op_copys : {
-  const std::uint64_t size = R2;
-  if (size != 0) {
-    std::byte* to = writable_at(state, RD, size);
-    if (to == nullptr) goto fault;
-    const std::byte* from = bytes_at(state, R1, size);
-    if (from == nullptr) goto fault;
-    copy_readable(state, R1, from, to, size);
-    publish(state, to, size);
+op_copys:
+  if (!copy_bytes(state, R1, RD, regs[word.r2() & ~kCopyText], (word.r2() & kCopyText) != 0)) {
+    goto fault;
   }
   NEXT;
-}
 op_stb:
   if (!store<std::uint8_t>(state, RD, R1)) goto fault;
   NEXT;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dtmalloc/dtrace/probe.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -122,14 +123,20 @@ struct Clause {
 struct Program {
   std::vector<Clause> clauses;
 };
+// Whether its code reaches a struct, union or array larger than kStatvarMax.
+bool uses_large_variable(const Program& program, const VariableList& variables);
 
 // What all programs of a consumer share; grows with every compile.
 struct ProgramSpace {
   TypeTable* types = nullptr;
   std::vector<AggregationDesc> aggregations;  // id = index + 1
   VariableList variables;
-  std::uint32_t globals = 0, locals = 0;       // numbers of ids given out
-  bool error_clause = false;                   // a program has the clause that desugaring adds
+  std::uint32_t globals = 0, locals = 0, threads = 0;  // numbers of ids given out
+  std::uint32_t& count(Scope scope) {
+    return scope == Scope::global ? globals : scope == Scope::local ? locals : threads;
+  }
+  bool error_clause = false;  // a program has the clause that desugaring adds
+  std::map<std::string, TypeId> externs;       // symbols that a program declared and nobody defines
   std::string strings = std::string(1, '\0');  // string tables, one after the other: DifState
 };
 

@@ -3,8 +3,11 @@
 // Counterpart:  libctf as libdtrace uses it
 #include "dtrace/dif/types.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
+#include <limits>
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -66,21 +69,29 @@ std::string canonical_words(const std::vector<std::string>& words) {
 
 TypeId TypeTable::add(Type type) {
   const auto id = static_cast<TypeId>(types_.size());
-  if (!type.name.empty()) by_name_.emplace(type.name, id);
   types_.push_back(std::move(type));
+  return id;
+}
+
+TypeId TypeTable::add_named(Type type, Names& names) {
+  std::string name = type.name;
+  const TypeId id = add(std::move(type));
+  names.emplace(std::move(name), id);
   return id;
 }
 
 TypeTable::TypeTable() {
   types_.emplace_back();  // kNoType
-  void_type = add({.kind = TypeKind::void_, .name = "void"});
+  void_type = add_named({.kind = TypeKind::void_, .name = "void"}, by_name_);
   const auto integer = [this](std::string_view name, std::uint64_t size, bool is_signed) {
     const bool is_char = name.ends_with("char");
-    return add({.kind = TypeKind::integer,
-                .name = std::string(name),
-                .size = size,
-                .is_signed = is_signed,
-                .is_char = is_char});
+    return add_named({.kind = TypeKind::integer,
+                      .name = std::string(name),
+                      .size = size,
+                      .is_signed = is_signed,
+                      .is_char = is_char,
+                      .align = static_cast<std::uint32_t>(size)},
+                     by_name_);
   };
   char_type = integer("char", 1, true);
   integer("signed char", 1, true);
@@ -100,16 +111,23 @@ TypeTable::TypeTable() {
   longlong_type = find("long long");
   ulonglong_type = find("unsigned long long");
   const auto floating = [this](std::string_view name, std::uint64_t size) {
-    add({.kind = TypeKind::floating, .name = std::string(name), .size = size, .is_signed = true});
+    add_named({.kind = TypeKind::floating,
+               .name = std::string(name),
+               .size = size,
+               .is_signed = true,
+               .align = static_cast<std::uint32_t>(size)},
+              by_name_);
   };
   floating("float", 4);
   floating("double", 8);
   floating("long double", 16);
-  string_type = add({.kind = TypeKind::string, .name = "string", .size = 256, .is_signed = true});
+  string_type = add_named(
+      {.kind = TypeKind::string, .name = "string", .size = 256, .is_signed = true}, by_name_);
   types_[string_type].target = char_type;
-  add({.kind = TypeKind::stack, .name = "stack", .size = 8});
-  add({.kind = TypeKind::symaddr, .name = "_symaddr", .size = 8});
-  add({.kind = TypeKind::usymaddr, .name = "_usymaddr", .size = 16});
+  add_named({.kind = TypeKind::stack, .name = "stack", .size = 8}, by_name_);
+  add_named({.kind = TypeKind::symaddr, .name = "_symaddr", .size = 8}, by_name_);
+  add_named({.kind = TypeKind::usymaddr, .name = "_usymaddr", .size = 16}, by_name_);
+  dynamic_type = add({.kind = TypeKind::dynamic, .name = "dynamic variable"});
 
   struct Typedef {
     std::string_view name, target;
@@ -147,23 +165,60 @@ TypeTable::TypeTable() {
       {"ipaddr_t", "unsigned int"},
   }};
   for (const Typedef& entry : kTypedefs) add_typedef(entry.name, find(entry.target));
+  kernel_begin_ = static_cast<TypeId>(types_.size());
   for (const std::string_view tag : {"mtx", "rwlock", "sx", "thread"}) forward_struct(tag);
-  add_struct("in6_addr", 16, {{"__u6_addr", array_of(find("uint8_t"), 16), 0}});
   int64_type = find("int64_t");
   uint64_type = find("uint64_t");
+  add_in6_addr();
 }
 
-void TypeTable::add_typedef(std::string_view name, TypeId target) {
-  if (by_name_.contains(name)) return;
+// As the library file net.d knows it from the kernel.
+void TypeTable::add_in6_addr() {
+  std::vector<Member> views = {{"__u6_addr8", array_of(find("uint8_t"), 16), 0},
+                               {"__u6_addr16", array_of(find("uint16_t"), 8), 0},
+                               {"__u6_addr32", array_of(find("uint32_t"), 4), 0}};
+  const TypeId view = add({.kind = TypeKind::union_,
+                           .name = "union (anon)",
+                           .size = 16,
+                           .members = std::move(views),
+                           .align = 4});
+  add_struct("in6_addr", 16, {{"__u6_addr", view, 0}});
+}
+
+TypeId TypeTable::typedef_of(std::string_view name, TypeId target, Names& names) {
   Type type = types_[target];
   type.base = resolve(target);
   type.name = std::string(name);
   type.members.clear();
-  add(std::move(type));
+  type.enumerators.clear();
+  type.parameters.clear();
+  return add_named(std::move(type), names);
 }
 
-TypeId TypeTable::find(std::string_view name) {
-  if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
+void TypeTable::add_typedef(std::string_view name, TypeId target) {
+  if (!by_name_.contains(name)) typedef_of(name, target, by_name_);
+}
+
+void TypeTable::declare_typedef(std::string_view name, TypeId target) {
+  typedef_of(name, target, declared_);
+}
+
+TypeId TypeTable::find_declared(std::string_view name) const {
+  const auto found = declared_.find(name);
+  return found == declared_.end() ? kNoType : found->second;
+}
+
+// A name without a module.
+TypeId TypeTable::lookup(std::string_view name, Space space) {
+  const auto direct = [&](std::string_view text) {
+    if (space != Space::kernel) {
+      if (const TypeId id = find_declared(text); id != kNoType) return id;
+    }
+    const auto found = by_name_.find(text);
+    if (found == by_name_.end()) return kNoType;
+    return space == Space::declared && found->second >= kernel_begin_ ? kNoType : found->second;
+  };
+  if (const TypeId id = direct(name); id != kNoType) return id;
   std::vector<std::string> words;
   std::size_t stars = 0;
   std::size_t i = 0;
@@ -192,38 +247,136 @@ TypeId TypeTable::find(std::string_view name) {
   if (words.empty()) return kNoType;
   std::string base;
   for (const std::string& word : words) base += (base.empty() ? "" : " ") + word;
-  auto found = by_name_.find(base);
-  if (found == by_name_.end()) found = by_name_.find(canonical_words(words));
-  if (found == by_name_.end()) return kNoType;
-  TypeId type = found->second;
+  TypeId type = direct(base);
+  if (type == kNoType) type = direct(canonical_words(words));
+  if (type == kNoType) return kNoType;
   for (; stars != 0; --stars) type = pointer_to(type);
   return type;
 }
 
+TypeId TypeTable::find(std::string_view name) {
+  const std::size_t mark = name.find('`');
+  if (mark == std::string_view::npos) return lookup(name, Space::all);
+  // "struct kernel`malloc_type": the module stands before the last word.
+  const std::size_t blank = name.rfind(' ', mark);
+  const std::size_t start = blank == std::string_view::npos ? 0 : blank + 1;
+  const std::string_view module = name.substr(start, mark - start);
+  if (name.find('`', mark + 1) != std::string_view::npos) return kNoType;
+  const std::string plain = std::string(name.substr(0, start)) + std::string(name.substr(mark + 1));
+  if (module.empty()) return lookup(plain, Space::all);
+  if (module == "kernel") return lookup(plain, Space::kernel);
+  if (module == "D") return lookup(plain, Space::declared);
+  if (module != "C") return kNoType;
+  const TypeId type = lookup(plain, Space::kernel);
+  return type < kernel_begin_ ? type : kNoType;
+}
+
+TypeId TypeTable::find_kernel(std::string_view name) { return lookup(name, Space::kernel); }
+
+std::string TypeTable::declarator(TypeId id, std::string inner) const {
+  const auto derived = [this](TypeId of, TypeKind kind) {
+    return types_[of].base == kNoType && types_[of].kind == kind;
+  };
+  for (;; id = types_[id].target) {
+    const Type& type = types_[id];
+    if (derived(id, TypeKind::pointer)) {
+      const bool binds =
+          derived(type.target, TypeKind::array) || derived(type.target, TypeKind::function);
+      inner = binds ? "(*" + inner + ")" : "*" + inner;
+    } else if (derived(id, TypeKind::array)) {
+      inner += "[" + std::to_string(type.count) + "]";
+    } else if (derived(id, TypeKind::function)) {
+      inner += "(";
+      for (std::size_t i = 0; i < type.parameters.size(); ++i) {
+        inner += (i == 0 ? "" : ", ") + types_[type.parameters[i]].name;
+      }
+      if (type.variadic) inner += type.parameters.empty() ? "..." : ", ...";
+      inner += ")";
+    } else {
+      return inner.empty() ? type.name : type.name + " " + inner;
+    }
+  }
+}
+
 TypeId TypeTable::pointer_to(TypeId target) {
-  const Type& pointee = types_[target];
-  const bool to_pointer = pointee.kind == TypeKind::pointer && pointee.name.ends_with('*');
-  std::string name = pointee.name + (to_pointer ? "*" : " *");
-  if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
-  return add(
-      {.kind = TypeKind::pointer, .name = std::move(name), .size = kPointerSize, .target = target});
+  const auto [found, made] = pointers_.try_emplace(target, kNoType);
+  if (!made) return found->second;
+  const TypeId id = found->second = add({.kind = TypeKind::pointer,
+                                         .name = {},
+                                         .size = kPointerSize,
+                                         .target = target,
+                                         .align = kPointerSize});
+  types_[id].name = declarator(id, {});
+  return id;
 }
 
 TypeId TypeTable::array_of(TypeId element, std::uint32_t count) {
-  std::string name = types_[element].name + " [" + std::to_string(count) + "]";
-  if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
-  const std::uint64_t size = types_[resolve(element)].size * count;
-  return add({.kind = TypeKind::array,
-              .name = std::move(name),
-              .size = size,
-              .target = element,
-              .count = count});
+  const auto [found, made] = arrays_.try_emplace({element, count}, kNoType);
+  if (!made) return found->second;
+  const Type& of = types_[resolve(element)];
+  const TypeId id = found->second = add({.kind = TypeKind::array,
+                                         .name = {},
+                                         .size = of.size * count,
+                                         .target = element,
+                                         .count = count,
+                                         .align = of.align});
+  types_[id].name = declarator(id, {});
+  return id;
+}
+
+TypeId TypeTable::function_of(TypeId result, std::vector<TypeId> parameters, bool variadic) {
+  std::vector<TypeId> key = {result, variadic ? 1U : 0U};
+  key.insert(key.end(), parameters.begin(), parameters.end());
+  const auto [found, made] = functions_.try_emplace(std::move(key), kNoType);
+  if (!made) return found->second;
+  const TypeId id = found->second = add({.kind = TypeKind::function,
+                                         .name = {},
+                                         .target = result,
+                                         .parameters = std::move(parameters),
+                                         .variadic = variadic});
+  types_[id].name = declarator(id, {});
+  return id;
+}
+
+// The value of a bit-field is recorded in the smallest power of two of bytes that holds it.
+TypeId TypeTable::bit_field_of(TypeId integer, unsigned width) {
+  const auto [found, made] = bit_fields_.try_emplace({integer, width}, kNoType);
+  if (!made) return found->second;
+  Type type = types_[resolve(integer)];
+  type.name = types_[integer].name;
+  type.target = integer;
+  type.size = std::bit_ceil((width + 7) / 8);
+  type.bits = static_cast<std::uint8_t>(width);
+  return found->second = add(std::move(type));
+}
+
+bool TypeTable::same(TypeId a, TypeId b) const {
+  for (;;) {
+    a = resolve(a);
+    b = resolve(b);
+    if (a == b) return true;
+    const Type& x = types_[a];
+    const Type& y = types_[b];
+    if (x.kind != y.kind) return false;
+    if (x.kind == TypeKind::function) {
+      if (x.variadic != y.variadic || x.parameters.size() != y.parameters.size()) return false;
+      for (std::size_t i = 0; i < x.parameters.size(); ++i) {
+        if (!same(x.parameters[i], y.parameters[i])) return false;
+      }
+    } else if (x.kind == TypeKind::array) {
+      if (x.count != y.count) return false;
+    } else if (x.kind != TypeKind::pointer) {
+      return false;
+    }
+    a = x.target;
+    b = y.target;
+  }
 }
 
 TypeId TypeTable::forward_struct(std::string_view tag) {
   std::string name = "struct " + std::string(tag);
   if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
-  return add({.kind = TypeKind::struct_, .name = std::move(name)});
+  return add_named({.kind = TypeKind::struct_, .name = std::move(name)}, by_name_);
 }
 
 TypeId TypeTable::add_struct(std::string_view tag, std::uint64_t size,
@@ -232,15 +385,85 @@ TypeId TypeTable::add_struct(std::string_view tag, std::uint64_t size,
   Type& type = types_[id];
   if (type.size == 0 && type.members.empty()) {
     type.size = size;
+    for (const Member& member : members) {
+      type.align = std::max(type.align, types_[resolve(member.type)].align);
+    }
     type.members = std::move(members);
   }
   return id;
 }
 
+TypeId TypeTable::add_enum(std::string_view tag, std::vector<Enumerator> enumerators) {
+  std::string name = "enum " + std::string(tag);
+  if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
+  return add_named({.kind = TypeKind::enum_,
+                    .name = std::move(name),
+                    .size = 4,
+                    .is_signed = true,
+                    .align = 4,
+                    .enumerators = std::move(enumerators)},
+                   by_name_);
+}
+
+TypeId TypeTable::declare_tag(TypeKind kind, std::string_view tag) {
+  std::string name = kind == TypeKind::struct_  ? "struct "
+                     : kind == TypeKind::union_ ? "union "
+                                                : "enum ";
+  name += tag.empty() ? "(anon)" : tag;
+  Type type = {.kind = kind, .name = std::move(name), .is_signed = kind == TypeKind::enum_};
+  return tag.empty() ? add(std::move(type)) : add_named(std::move(type), declared_);
+}
+
+void TypeTable::define_struct(TypeId id, const Layout& layout, std::vector<Member> members) {
+  if (id < mark_) changed_.emplace_back(id, types_[id]);
+  types_[id].size = layout.size;
+  types_[id].align = layout.align;
+  types_[id].members = std::move(members);
+}
+
+void TypeTable::add_enumerator(TypeId id, std::string_view name, std::int32_t value) {
+  Type& type = types_[id];
+  if (id < mark_ && type.size == 0) changed_.emplace_back(id, type);
+  type.size = type.align = 4;
+  type.enumerators.push_back({std::string(name), value});
+  enumerators_.emplace(name, EnumeratorOf{id, value});
+}
+
+TypeId TypeTable::find_enumerator(std::string_view name, std::int32_t* value) const {
+  const auto found = enumerators_.find(name);
+  if (found == enumerators_.end()) return kNoType;
+  *value = found->second.value;
+  return found->second.type;
+}
+
+void TypeTable::begin() {
+  mark_ = static_cast<TypeId>(types_.size());
+  changed_.clear();
+}
+
+void TypeTable::rollback() {
+  for (auto& [id, type] : changed_) types_[id] = std::move(type);
+  changed_.clear();
+  const auto forget = [this](auto& map) {
+    std::erase_if(map, [this](const auto& entry) { return entry.second >= mark_; });
+  };
+  forget(by_name_);
+  forget(declared_);
+  forget(pointers_);
+  forget(arrays_);
+  forget(bit_fields_);
+  forget(functions_);
+  // An enum that was declared before may have got its enumerators since.
+  std::erase_if(enumerators_, [this](const auto& entry) {
+    return entry.second.type >= mark_ || enumerator(entry.second.type, entry.first) == nullptr;
+  });
+  types_.resize(mark_);
+}
+
 TypeId TypeTable::promote(TypeId a, TypeId b) const {
   const auto rank = [this](TypeId id) {
     const Type& type = types_[resolve(id)];
-    return type.size * 8 + (type.is_signed ? 0 : 1);
+    return (type.bits != 0 ? type.bits : type.size * 8) + (type.is_signed ? 0 : 1);
   };
   return rank(a) >= rank(b) ? a : b;
 }
@@ -250,6 +473,48 @@ const Member* TypeTable::member(TypeId struct_type, std::string_view name) const
     if (member.name == name) return &member;
   }
   return nullptr;
+}
+
+const Enumerator* TypeTable::enumerator(TypeId enum_type, std::string_view name) const {
+  for (const Enumerator& enumerator : types_[resolve(enum_type)].enumerators) {
+    if (enumerator.name == name) return &enumerator;
+  }
+  return nullptr;
+}
+
+bool lay_out(const TypeTable& types, TypeKind kind, std::vector<Member>& members, Layout* layout) {
+  const auto up = [](std::uint64_t value, std::uint64_t step) {
+    return (value + step - 1) / step * step;
+  };
+  std::uint64_t end = 0;  // in bits
+  std::uint64_t most = 0;
+  *layout = {};
+  for (Member& member : members) {
+    if (kind == TypeKind::union_) end = 0;
+    const Type& type = types[types.resolve(member.type)];
+    if (type.bits != 0) {
+      const Type& unit = types[types.resolve(type.target)];
+      const std::uint64_t bits = unit.size * 8;
+      if (end % bits + type.bits > bits) end = up(end, bits);
+      member.offset = static_cast<std::uint32_t>(end / bits * unit.size);
+      member.bit = static_cast<std::uint32_t>(end % bits);
+      end += type.bits;
+      if (!member.name.empty()) layout->align = std::max(layout->align, unit.align);
+    } else if (member.name.empty()) {
+      end = up(end, type.size * 8);
+    } else {
+      end = up(end, std::uint64_t{type.align} * 8);
+      member.offset = static_cast<std::uint32_t>(end / 8);
+      layout->align = std::max(layout->align, type.align);
+      constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+      if (type.size > kMost || end / 8 + type.size > kMost) return false;
+      end += type.size * 8;
+    }
+    most = std::max(most, end);
+  }
+  std::erase_if(members, [](const Member& member) { return member.name.empty(); });
+  layout->size = up(up(most, 8) / 8, layout->align);
+  return true;
 }
 
 }  // namespace dtmalloc::dtrace

@@ -84,7 +84,9 @@ class Verifier {
               : stores               ? kOpStoreLocalString
                                      : kOpLoadLocalString);
     } else if (found->value.by_ref) {
-      return fmt::format("variable {:#x} is kept by value", id);
+      rewrite(scope == Scope::global ? stores ? kOpStoreGlobalBytes : kOpLoadGlobalBytes
+              : stores               ? kOpStoreLocalBytes
+                                     : kOpLoadLocalBytes);
     }
     return {};
   }
@@ -96,9 +98,10 @@ class Verifier {
     if (last && word.op() != static_cast<unsigned>(DifOp::ret)) return "the last is not ret";
     switch (dif_op_info(word.op()).form) {
       case DifForm::rrr:
-        return first(first(source(word.r1()), source(word.r2())),
-                     static_cast<DifOp>(word.op()) == DifOp::copys ? source(word.rd())
-                                                                   : destination(word.rd()));
+        if (static_cast<DifOp>(word.op()) == DifOp::copys) {
+          return first(first(source(word.r1()), source(word.r2() & ~kCopyText)), source(word.rd()));
+        }
+        return first(first(source(word.r1()), source(word.r2())), destination(word.rd()));
       case DifForm::rr:
         return first(source(word.r1()), destination(word.rd()));
       case DifForm::load:
@@ -166,6 +169,26 @@ void VariableList::push_back(VariableDesc variable) {
   DTM_CHECK(variable.id == kVarUser + positions.size(), "a gap between the ids of variables");
   positions.push_back(static_cast<std::uint32_t>(list_.size()));
   list_.push_back(std::move(variable));
+}
+
+VariableLayout lay_out_variables(const VariableList& variables, Scope scope,
+                                 std::uint32_t strsize) {
+  VariableLayout layout;
+  for (const VariableDesc& variable : variables) {
+    if (variable.scope != scope) continue;
+    const ValueDesc& value = variable.value;
+    VariableSlot slot;
+    if (value.is_string) {
+      slot.size = strsize;
+    } else if (value.by_ref && value.size <= kStatvarMax) {
+      slot.size = value.size;
+    }
+    if (variable.array) slot.size = 0;
+    slot.offset = layout.size;
+    layout.size += (std::uint64_t{slot.size} + 7) & ~std::uint64_t{7};
+    layout.slots.push_back(slot);
+  }
+  return layout;
 }
 
 void VariableList::resize(std::size_t size) {

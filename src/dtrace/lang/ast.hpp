@@ -135,6 +135,8 @@ struct Node {
   Scope scope = Scope::global;
   std::uint32_t offset = 0;  // member
   bool symbol = false;       // a variable of the kernel, at `value`
+  std::uint32_t bit = 0;     // member that is a bit-field
+  bool external = false;     // a symbol that was declared and is defined nowhere
 };
 
 struct AstDescription {

@@ -4,6 +4,8 @@
 // Counterpart:  dt_cg.c
 #include "dtrace/lang/codegen.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace dtmalloc::dtrace {
@@ -24,6 +26,12 @@ void Generator::bind(Label& label) {
   for (const std::size_t at : label) {
     object_.text[at] |= static_cast<std::uint32_t>(object_.text.size());
   }
+}
+
+void Generator::unresolved(const Node& node) const {
+  source_.fail("D_ASRELO", node.place,
+               fmt::format("relocation remains against kernel symbol D`{} (offset {:#x})",
+                           node.text, object_.text.size() * 4));
 }
 
 unsigned Generator::allocate(const Node& node) {
@@ -77,24 +85,84 @@ bool Generator::kept_by_address(TypeKind kind) {
          kind == TypeKind::array;
 }
 
-void Generator::load(unsigned reg, TypeId id) {
-  const Type& target = type(id);
-  if (kept_by_address(target.kind)) return;
-  DifOp op = DifOp::ldx;
-  if (target.size == 1) op = target.is_signed ? DifOp::ldsb : DifOp::ldub;
-  if (target.size == 2) op = target.is_signed ? DifOp::ldsh : DifOp::lduh;
-  if (target.size == 4) op = target.is_signed ? DifOp::ldsw : DifOp::lduw;
-  const bool pointer = target.kind == TypeKind::pointer;
-  emit(dif_registers(op, reg, pointer ? 1 : 0, reg));
+namespace {
+
+DifOp load_op(std::uint64_t size, bool is_signed) {
+  if (size == 1) return is_signed ? DifOp::ldsb : DifOp::ldub;
+  if (size == 2) return is_signed ? DifOp::ldsh : DifOp::lduh;
+  if (size == 4) return is_signed ? DifOp::ldsw : DifOp::lduw;
+  return DifOp::ldx;
 }
 
-void Generator::store(unsigned value, unsigned address, TypeId id) {
-  const std::uint64_t size = type(id).size;
-  const DifOp op = size == 1   ? DifOp::stb
-                   : size == 2 ? DifOp::sth
-                   : size == 4 ? DifOp::stw
-                               : DifOp::stx;
-  emit(dif_registers(op, value, 0, address));
+DifOp store_op(std::uint64_t size) {
+  return size == 1 ? DifOp::stb : size == 2 ? DifOp::sth : size == 4 ? DifOp::stw : DifOp::stx;
+}
+
+std::uint64_t low_bits(unsigned width) { return ~std::uint64_t{0} >> (64 - width); }
+
+}  // namespace
+
+void Generator::load(unsigned reg, const Node& node) {
+  const Type& target = type(node);
+  if (kept_by_address(target.kind)) return;
+  if (target.bits == 0) {
+    const bool pointer = target.kind == TypeKind::pointer;
+    emit(dif_registers(load_op(target.size, target.is_signed), reg, pointer ? 1 : 0, reg));
+    return;
+  }
+  emit(dif_registers(load_op(type(target.target).size, false), reg, 0, reg));
+  const unsigned above = 64 - node.bit - target.bits;
+  const unsigned count = allocate(node);
+  if (above != 0) {
+    set_integer(count, above, node);
+    emit(dif_registers(DifOp::sll, reg, count, reg));
+  }
+  if (target.bits < 64) {
+    set_integer(count, 64U - target.bits, node);
+    emit(dif_registers(target.is_signed ? DifOp::sra : DifOp::srl, reg, count, reg));
+  }
+  release(count);
+}
+
+void Generator::store(unsigned value, unsigned address, const Node& node) {
+  const Type& target = type(node);
+  if (target.bits != 0) return store_bit_field(value, address, node);
+  emit(dif_registers(store_op(target.size), value, 0, address));
+}
+
+// The bits around the field stay; the value keeps its register.
+void Generator::store_bit_field(unsigned value, unsigned address, const Node& node) {
+  const Type& target = type(node);
+  const std::uint64_t unit = type(target.target).size;
+  const std::uint64_t mask = low_bits(target.bits);
+  const unsigned around = allocate(node);
+  emit(dif_registers(load_op(unit, false), address, 0, around));
+  unsigned constant = integer(~(mask << node.bit), node);
+  emit(dif_registers(DifOp::and_, around, constant, around));
+  set_integer(constant, mask, node);
+  const unsigned field = allocate(node);
+  emit(dif_registers(DifOp::and_, value, constant, field));
+  if (node.bit != 0) {
+    set_integer(constant, node.bit, node);
+    emit(dif_registers(DifOp::sll, field, constant, field));
+  }
+  release(constant);
+  emit(dif_registers(DifOp::or_, around, field, around));
+  release(field);
+  emit(dif_registers(store_op(unit), around, 0, address));
+  release(around);
+}
+
+// Structs, unions, and strings that are members.
+void Generator::copy(unsigned from, unsigned address, const Node& target, const Node& source) {
+  const bool text = is_string(target);
+  std::uint64_t size = type(target).size;
+  if (source.kind == NodeKind::string) {
+    size = std::min<std::uint64_t>(size, source.text.size() + 1);
+  }
+  const unsigned bytes = integer(size, target);
+  emit(dif_registers(DifOp::copys, from, bytes | (text ? kCopyText : 0), address));
+  release(bytes);
 }
 
 void Generator::scale(unsigned reg, std::uint64_t size, const Node& node) {
@@ -105,6 +173,7 @@ void Generator::scale(unsigned reg, std::uint64_t size, const Node& node) {
 }
 
 unsigned Generator::address(const Node& node) {
+  if (node.external) unresolved(node);
   if (node.symbol) return integer(node.value, node);
   const Node& base = *node.children[0];
   const unsigned reg = expression(base);
@@ -135,9 +204,10 @@ unsigned Generator::expression(const Node& node) {
       return string(node);
     case NodeKind::identifier:
     case NodeKind::local: {
+      if (node.external) unresolved(node);
       if (node.symbol) {
         const unsigned reg = integer(node.value, node);
-        load(reg, node.type);
+        load(reg, node);
         return reg;
       }
       const unsigned reg = allocate(node);
@@ -161,7 +231,7 @@ unsigned Generator::expression(const Node& node) {
       [[fallthrough]];
     case NodeKind::member: {
       const unsigned reg = address(node);
-      load(reg, node.type);
+      load(reg, node);
       return reg;
     }
     case NodeKind::cast: {

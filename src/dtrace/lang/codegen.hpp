@@ -21,6 +21,7 @@ class Generator {
   void branch(DifOp op, Label& label);
   void bind(Label& label);
   unsigned allocate(const Node& node);
+  [[noreturn]] void unresolved(const Node& node) const;
   void release(unsigned reg) { used_ &= ~(1U << reg); }
   void set_integer(unsigned reg, std::uint64_t value, const Node& node);
   unsigned integer(std::uint64_t value, const Node& node);
@@ -38,8 +39,11 @@ class Generator {
   static bool kept_by_address(TypeKind kind);
 
   // --- memory
-  void load(unsigned reg, TypeId id);
-  void store(unsigned value, unsigned address, TypeId id);
+  // What lies at the address in reg, into reg: addresses stay what they are.
+  void load(unsigned reg, const Node& node);
+  void store(unsigned value, unsigned address, const Node& node);
+  void store_bit_field(unsigned value, unsigned address, const Node& node);
+  void copy(unsigned from, unsigned address, const Node& target, const Node& source);
   void scale(unsigned reg, std::uint64_t size, const Node& node);
   // The address of an lvalue in memory.
   unsigned address(const Node& node);

@@ -21,7 +21,7 @@ unsigned Generator::unary(const Node& node) {
   switch (node.op) {
     case Op::deref: {
       const unsigned reg = expression(operand);
-      load(reg, node.type);
+      load(reg, node);
       return reg;
     }
     case Op::addrof:
@@ -53,7 +53,7 @@ unsigned Generator::step(const Node& node, bool before) {
     place = operand.kind == NodeKind::unary ? expression(*operand.children[0]) : address(operand);
     reg = allocate(node);
     emit(dif_registers(DifOp::mov, place, 0, reg));
-    load(reg, operand.type);
+    load(reg, operand);
   }
   const unsigned changed = before ? allocate(node) : reg;
   const unsigned one =
@@ -63,7 +63,7 @@ unsigned Generator::step(const Node& node, bool before) {
   if (is_variable(operand)) {
     store_variable(operand, changed);
   } else {
-    store(changed, place, operand.type);
+    store(changed, place, operand);
     release(place);
   }
   if (before) release(changed);
@@ -240,7 +240,7 @@ unsigned Generator::assign(const Node& node) {
       load_variable(left, reg);
     } else {
       emit(dif_registers(DifOp::mov, place, 0, reg));
-      load(reg, left.type);
+      load(reg, left);
     }
     const unsigned r = expression(right);
     if (type(left).kind == TypeKind::pointer) scale(r, element_size(left), node);
@@ -250,7 +250,11 @@ unsigned Generator::assign(const Node& node) {
   if (is_variable(left)) {
     store_variable(left, reg);
   } else {
-    store(reg, place, left.type);
+    if (kept_by_address(type(left).kind)) {
+      copy(reg, place, left, right);
+    } else {
+      store(reg, place, left);
+    }
     release(place);
   }
   return reg;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The stages in order, clause by clause.
 // Counterpart:  dt_cc.c (dt_compile)
-// Invariants:   a compile that fails leaves the ProgramSpace as it was.
+// Invariants:   a compile that fails leaves the ProgramSpace and its types as they were.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -206,8 +206,11 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
   const std::size_t variables = space.variables.size();
   const std::uint32_t globals = space.globals;
   const std::uint32_t locals = space.locals;
+  const std::uint32_t threads = space.threads;
+  const std::map<std::string, TypeId> externs = space.externs;
   const std::size_t strings = space.strings.size();
   const bool error_clause = space.error_clause;
+  space.types->begin();
   try {
     return Compiler(input, catalog, space).run();
   } catch (CompileError& error) {
@@ -215,6 +218,9 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
     space.variables.resize(variables);
     space.globals = globals;
     space.locals = locals;
+    space.threads = threads;
+    space.externs = externs;
+    space.types->rollback();
     space.strings.resize(strings);
     space.error_clause = error_clause;
     return std::move(error.diagnostic);

@@ -70,11 +70,16 @@ class Lexer {
 // Where names are in a ProgramSpace.
 struct Symbols {
   explicit Symbols(const ProgramSpace& space);
-  std::unordered_map<std::string, std::size_t> globals, locals, aggregations;
+  using Names = std::unordered_map<std::string, std::size_t>;
+  Names globals, locals, threads, aggregations;
+  Names& of(Scope scope) {
+    return scope == Scope::global ? globals : scope == Scope::local ? locals : threads;
+  }
 };
 
-// ---- 2. parser.cpp, parse_decl.cpp, parse_stmt.cpp, parse_expr.cpp: tokens -> tree. Declarations
-// take effect as they are read: types in *space.types, variables in `space` and `symbols`.
+// ---- 2. parser.cpp, parse_decl.cpp, parse_type.cpp, declare.cpp, parse_stmt.cpp, parse_expr.cpp:
+// tokens -> tree. Declarations take effect as they are read: types in *space.types, variables in
+// `space` and `symbols`.
 Ast parse(const CompileInput& input, const SourceText& source, Lexer& lexer, ProgramSpace& space,
           Symbols& symbols);
 
@@ -87,7 +92,8 @@ void desugar(Ast& ast, const TypeTable& types, bool* error_clause);
 struct ClauseContext {
   ProbeDescription description;
   std::size_t matches = 0;
-  CatalogProbe probe;  // the first that matches; id kNoProbe: none
+  CatalogProbe probe;    // the first that matches; id kNoProbe: none
+  bool outside = false;  // of every clause: a constant of a declaration
   Catalog* catalog = nullptr;
 };
 
@@ -112,6 +118,16 @@ const BuiltinVariable* find_builtin(std::string_view name);
 inline bool is_builtin_array(std::string_view name) {
   return name == "args" || name == "uregs" || name == "regs";
 }
+struct NamedConstant {
+  std::string_view name;
+  std::int32_t value;
+};
+// NULL and what the library files define: DTRACEFLT_*, errors, signals, address families.
+const NamedConstant* find_constant(std::string_view name);
+// What a name is that D itself defines ("scalar", "function"); empty: it does not.
+std::string_view builtin_kind(std::string_view name);
+// How a value of a type is kept and recorded.
+ValueDesc describe_type(const TypeTable& types, TypeId id, std::uint32_t strsize);
 std::vector<std::string> all_names(const ProgramSpace& space);  // for "did you mean"
 
 // What a clause has done so far that later actions may not follow.
@@ -149,6 +165,7 @@ class Sema {
   void size_of(Node& node, TypeId type);
   // sema_binary.cpp
   void binary(Node& node);
+  bool enumerator_operand(Node& node);
   void assign(Node& node);
   void fold(Node& node);
   bool define_variable(Node& node, TypeId type);
@@ -156,6 +173,7 @@ class Sema {
   // sema_ident.cpp
   void identifier(Node& node);
   void local(Node& node);
+  void use_variable(Node& node, const VariableDesc& variable) const;
   void probe_argument(Node& node);
   void call(Node& node);
   [[noreturn]] void unknown_identifier(const Node& node, const std::string& shown);

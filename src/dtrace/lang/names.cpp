@@ -214,7 +214,7 @@ std::vector<std::string> all_names(const ProgramSpace& space) {
 Symbols::Symbols(const ProgramSpace& space) {
   for (std::size_t i = 0; i < space.variables.size(); ++i) {
     const VariableDesc& variable = space.variables[i];
-    (variable.scope == Scope::global ? globals : locals).emplace(variable.name, i);
+    of(variable.scope).emplace(variable.name, i);
   }
   for (std::size_t i = 0; i < space.aggregations.size(); ++i) {
     aggregations.emplace(space.aggregations[i].name, i);

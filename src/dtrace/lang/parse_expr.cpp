@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Expressions by precedence, and the type names inside them.
+// Expressions by precedence.
 // Counterpart:  dt_grammar.y
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
 
 #include "dtrace/lang/parser.hpp"
 
@@ -320,91 +318,6 @@ Node& Parser::primary() {
     default:
       syntax_error();
   }
-}
-
-bool Parser::at_type() const {
-  static constexpr std::array<std::string_view, 15> kWords = {
-      "char",   "short",  "int",   "long", "unsigned", "signed", "void",    "float",
-      "double", "struct", "union", "enum", "string",   "const",  "volatile"};
-  if (token_.kind == Tok::keyword) {
-    for (const std::string_view word : kWords) {
-      if (token_.text == word) return true;
-    }
-    return token_.text == "_Bool" || token_.text == "userland";
-  }
-  return token_.kind == Tok::identifier && types_.find(token_.text) != kNoType;
-}
-
-TypeId Parser::type_specifiers() {
-  std::string words;
-  const Place start = token_.place;
-  for (;;) {
-    if (at_keyword("const") || at_keyword("volatile")) {
-      advance();
-      continue;
-    }
-    if (at_keyword("userland")) unsupported(token_.place, "userland types are");
-    if (at_keyword("struct") || at_keyword("union") || at_keyword("enum")) {
-      if (!words.empty()) syntax_error();
-      const std::string kind = token_.text;
-      advance();
-      if (token_.kind == Tok::lbrace) unsupported(start, "type definitions are");
-      if (token_.kind != Tok::identifier) syntax_error();
-      const std::string tag = token_.text;
-      advance();
-      if (token_.kind == Tok::lbrace) unsupported(start, "type definitions are");
-      const TypeId known = types_.find(kind + " " + tag);
-      if (known != kNoType) return known;
-      if (kind == "struct") return types_.forward_struct(tag);
-      unsupported(start, kind + "s are");
-    }
-    const bool type_keyword = token_.kind == Tok::keyword && at_type();
-    if (type_keyword || (words.empty() && at_type())) {
-      const bool named = token_.kind == Tok::identifier;
-      words += (words.empty() ? "" : " ") + token_.text;
-      advance();
-      if (named) break;
-      continue;
-    }
-    break;
-  }
-  const TypeId type = types_.find(words);
-  if (type == kNoType) source_.fail("D_DECL_COMBO", start, "invalid type combination");
-  return type;
-}
-
-TypeId Parser::type_name() {
-  TypeId type = type_specifiers();
-  while (at(Op::mul) || at_keyword("const") || at_keyword("volatile")) {
-    if (at(Op::mul)) type = types_.pointer_to(type);
-    advance();
-  }
-  if (token_.kind == Tok::lparen) unsupported(token_.place, "function types are");
-  std::vector<std::uint64_t> dimensions;
-  const Place place = token_.place;
-  while (token_.kind == Tok::lbracket) {
-    advance();
-    if (token_.kind != Tok::integer || token_.value == 0) {
-      source_.fail("D_DECL_ARRSUB", token_.place,
-                   "positive integral constant expression or tuple signature expected as array "
-                   "declaration subscript");
-    }
-    if (token_.value > std::numeric_limits<std::uint32_t>::max()) {
-      source_.fail("D_DECL_ARRBIG", token_.place, "array dimension too big");
-    }
-    dimensions.push_back(token_.value);
-    advance();
-    expect(Tok::rbracket);
-  }
-  std::uint64_t size = std::max<std::uint64_t>(types_[types_.resolve(type)].size, 1);
-  for (; !dimensions.empty(); dimensions.pop_back()) {
-    if (dimensions.back() > std::numeric_limits<std::int64_t>::max() / size) {
-      source_.fail("D_DECL_ARRBIG", place, "array dimension too big");
-    }
-    size *= dimensions.back();
-    type = types_.array_of(type, static_cast<std::uint32_t>(dimensions.back()));
-  }
-  return type;
 }
 
 }  // namespace dtmalloc::dtrace

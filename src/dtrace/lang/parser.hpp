@@ -37,12 +37,81 @@ class Parser {
     advance();
   }
 
+  // --- declarations
+  enum class Storage : std::uint8_t {
+    none,
+    auto_,
+    register_,
+    static_,
+    extern_,
+    typedef_,
+    self,
+    this_,
+  };
+  struct Specifiers {
+    TypeId type = kNoType;
+    Storage storage = Storage::none;
+    bool tagged = false;  // a struct, union or enum: a declaration without a name
+    // The name of a type after a type: what is declared has it ("int uint_t;").
+    std::string early_name;
+    Place place, early_place;
+  };
+  struct Declarator;
+  struct Derivation {
+    enum Kind : std::uint8_t { pointer, array, tuple, function };
+    Kind kind = pointer;
+    Place place;
+    std::uint32_t count = 0;                  // array
+    bool unsized = false;                     // array: "[ ]"
+    bool variadic = false;                    // function: "..."
+    std::vector<Declarator> parameters = {};  // tuple: the keys; function
+  };
+  struct Declarator {
+    std::string name;
+    Place place;
+    std::vector<Derivation> derivations;  // from the name outwards
+    TypeId type = kNoType;
+    TypeId element = kNoType;  // of an associative array, whose type is dynamic
+  };
+  enum class Naming : std::uint8_t { required, optional, none };
+
   // parse_decl.cpp
   void external_declaration();
   void inline_definition();
   void translator_definition();
   void provider_definition();
   void declaration();
+  bool constant(Node& node);
+  bool positive_constant(Node& node);
+  Declarator declarator(const Specifiers& specifiers, Naming naming);
+  void declarator_parts(Naming naming, Declarator& result);
+  Derivation array(const Place& open);
+  Derivation function(const Place& open);
+  bool at_parameter() const;
+  void parameters(Derivation& result, Tok closing);
+  void check_parameters(const Derivation& list, std::string_view kind) const;
+  void check_element(TypeId element, const Derivation& derivation,
+                     const Declarator& declarator) const;
+  void derive(TypeId type, Declarator& declarator);
+  TypeId type_name();
+
+  // parse_type.cpp
+  bool at_type() const;
+  Specifiers declaration_specifiers(bool with_storage);
+  TypeId tagged_type();
+  void members(TypeId type, TypeKind kind);
+  Member member(const Specifiers& specifiers, const std::vector<Member>& members);
+  TypeId bit_field(const Declarator& declared, Node& width);
+  void enumerators(TypeId type);
+
+  // declare.cpp
+  std::string_view global_kind(const std::string& name) const;
+  void declare(const Specifiers& specifiers, const Declarator& declarator);
+  void declare_typedef(const Declarator& declarator);
+  void declare_extern(const Declarator& declarator);
+  void declare_variable(Scope scope, const Declarator& declarator);
+  void check_redeclaration(const VariableDesc& before, const VariableDesc& now,
+                           const Place& place) const;
 
   // parse_stmt.cpp
   std::vector<Node*> statements();  // up to the brace that closes them
@@ -61,9 +130,6 @@ class Parser {
   Node& size_of();
   Node& offset_of();
   std::vector<Node*> arguments(Tok closing);
-  bool at_type() const;
-  TypeId type_name();
-  TypeId type_specifiers();
 
   struct Nest {  // counts how deep the recursion is
     explicit Nest(Parser& parser) : parser(parser) {
@@ -82,6 +148,7 @@ class Parser {
   Ast& ast_;
   Token token_;
   std::uint32_t nested_ = 0;
+  std::set<TypeId> defining_;  // structs and unions whose members are being read
 };
 
 }  // namespace dtmalloc::dtrace

@@ -51,7 +51,7 @@ bool Sema::pointers_agree(const Node& a, const Node& b) const {
   if (b_pointer && a.null) return true;
   if (!a_pointer || !b_pointer) return false;
   if (is_void_pointer(a) || is_void_pointer(b)) return true;
-  return types_.resolve(pointee(a)) == types_.resolve(pointee(b));
+  return types_.same(pointee(a), pointee(b));
 }
 
 bool Sema::argument_fits(const Node& to, const Node& from) const {
@@ -71,26 +71,7 @@ std::string Sema::type_name(const Node& node) const {
 }
 
 ValueDesc Sema::describe(const Node& node) const {
-  const Type& type = type_of(node);
-  ValueDesc desc;
-  desc.type = node.type;
-  desc.is_signed = type.is_signed;
-  switch (type.kind) {
-    case TypeKind::string:
-      desc.size = input_.strsize;
-      desc.by_ref = desc.is_string = true;
-      break;
-    case TypeKind::struct_:
-    case TypeKind::union_:
-    case TypeKind::array:
-      desc.size = static_cast<std::uint32_t>(type.size);
-      desc.by_ref = true;
-      break;
-    default:
-      desc.size = static_cast<std::uint32_t>(type.size);
-      break;
-  }
-  return desc;
+  return describe_type(types_, node.type, input_.strsize);
 }
 
 void Sema::incompatible(const Node& node) const {
@@ -135,6 +116,7 @@ void Sema::set_constant(Node& node, TypeId type, std::uint64_t value) {
 void Sema::expression(Node& node) {
   node.type = kNoType;
   node.constant = node.lvalue = node.writable = node.writes_target = node.null = false;
+  node.external = false;
   switch (node.kind) {
     case NodeKind::integer:
       set_constant(node, node.declared, node.literal);
@@ -192,7 +174,11 @@ void Sema::expression(Node& node) {
         fail("D_TYPE_MEMBER", node,
              fmt::format("{} is not a member of {}", node.text, types_[node.declared].name));
       }
-      set_constant(node, types_.find("size_t"), found->offset);
+      if (types_[found->type].bits != 0) {
+        fail("D_OFFSETOF_BITFIELD", node,
+             fmt::format("cannot take offset of a bit-field: {}", node.text));
+      }
+      set_constant(node, types_.find_kernel("size_t"), found->offset);
       return;
     }
   }
@@ -207,10 +193,13 @@ void Sema::size_of(Node& node, TypeId type) {
       size = node.children[0]->text.size() + 1;
     }
   }
+  if (target.bits != 0) {
+    fail("D_SIZEOF_BITFIELD", node, "cannot apply sizeof to a bit-field");
+  }
   if (size == 0 || target.kind == TypeKind::function) {
     fail("D_SIZEOF_TYPE", node, "cannot apply sizeof to an operand of unknown size");
   }
-  set_constant(node, types_.find("size_t"), size);
+  set_constant(node, types_.find_kernel("size_t"), size);
 }
 
 void Sema::unary(Node& node) {
@@ -274,7 +263,7 @@ void Sema::unary(Node& node) {
       if (operand.constant) set_constant(node, types_.int_type, operand.value == 0 ? 1 : 0);
       return;
     case Op::addrof:
-      if ((operand.kind == NodeKind::identifier && !operand.symbol) ||
+      if ((operand.kind == NodeKind::identifier && !operand.symbol && !operand.external) ||
           operand.kind == NodeKind::local) {
         fail("D_ADDROF_VAR", node, "cannot take address of dynamic variable");
       }
@@ -284,6 +273,9 @@ void Sema::unary(Node& node) {
       if (operand.kind == NodeKind::index && operand.children[0]->kind == NodeKind::identifier &&
           is_builtin_array(operand.children[0]->text)) {
         fail("D_ADDROF_VAR", node, "cannot take address of dynamic variable");
+      }
+      if (type_of(operand).bits != 0) {
+        fail("D_ADDROF_BITFIELD", node, "cannot take address of bit-field");
       }
       node.type = types_.pointer_to(operand.type);
       node.writes_target = operand.writable;
@@ -349,7 +341,7 @@ void Sema::member(Node& node) {
                            "struct or union",
                            op, types_[aggregate].name));
   }
-  if (type.size == 0 && type.members.empty()) {
+  if (type.size == 0) {
     fail("D_OP_INCOMPLETE", node,
          fmt::format("operator {} cannot be applied to a forward declaration: no {} definition is "
                      "available",
@@ -370,6 +362,7 @@ void Sema::member(Node& node) {
   }
   node.type = found->type;
   node.offset = found->offset;
+  node.bit = found->bit;
   node.lvalue = true;
   node.writable = node.op == Op::arrow ? object.writes_target : object.writable;
   node.writes_target = leads_on(node);

@@ -87,6 +87,34 @@ void Sema::fold(Node& node) {
   set_constant(node, node.type, value);
 }
 
+// enum == NAME: the enum's own enumerator, unless something else has the name too.
+bool Sema::enumerator_operand(Node& node) {
+  const Node& left = *node.children[0];
+  Node& right = *node.children[1];
+  const bool compares = node.op >= Op::eq && node.op <= Op::ge;
+  if (!compares || right.kind != NodeKind::identifier || left.type == kNoType ||
+      type_of(left).kind != TypeKind::enum_) {
+    return false;
+  }
+  const Enumerator* found = types_.enumerator(left.type, right.text);
+  if (found == nullptr) return false;
+  std::int32_t value = 0;
+  std::string_view kind = builtin_kind(right.text);
+  if (const VariableDesc* variable = find_variable(Scope::global, right.text)) {
+    kind = variable->array ? "array" : "scalar";
+  } else if (types_.find_enumerator(right.text, &value) != kNoType) {
+    kind = "enumerator";
+  }
+  if (!kind.empty()) {
+    fail("D_IDENT_AMBIG", node,
+         fmt::format("ambiguous use of operator {}: {} is both a {} enum tag and a global {}",
+                     op_text(node.op), right.text, type_name(left), kind));
+  }
+  right.lvalue = right.writable = right.writes_target = false;
+  set_constant(right, left.type, static_cast<std::uint64_t>(std::int64_t{found->value}));
+  return true;
+}
+
 void Sema::binary(Node& node) {
   Node& left = *node.children[0];
   Node& right = *node.children[1];
@@ -95,7 +123,7 @@ void Sema::binary(Node& node) {
     fail("D_OP_ACT", node, fmt::format("operator {} operands cannot be actions", op));
   }
   expression(left);
-  expression(right);
+  if (!enumerator_operand(node)) expression(right);
   if (is_dynamic(left) || is_dynamic(right)) {
     fail("D_OP_DYN", node, fmt::format("operator {} operands cannot be of dynamic type", op));
   }
@@ -202,11 +230,12 @@ bool Sema::define_variable(Node& node, TypeId type) {
   if (!local && node.kind != NodeKind::identifier) return false;
   const Scope scope = local ? Scope::local : Scope::global;
   if (find_variable(scope, node.text) != nullptr) return false;
+  std::int32_t value = 0;
   if (!local &&
-      (find_builtin(node.text) != nullptr || find_function(node.text) != nullptr ||
-       is_builtin_array(node.text) || node.text == "NULL" || node.text.starts_with("DTRACEFLT_"))) {
+      (!builtin_kind(node.text).empty() || types_.find_enumerator(node.text, &value) != kNoType)) {
     return false;
   }
+  if (types_[types_.resolve(type)].bits != 0) type = types_[types_.resolve(type)].target;
   const Type& resolved = types_[types_.resolve(type)];
   switch (resolved.kind) {
     case TypeKind::integer:
@@ -216,7 +245,9 @@ bool Sema::define_variable(Node& node, TypeId type) {
       break;
     case TypeKind::struct_:
     case TypeKind::union_:
-      unsupported(node.place, "variables of struct type are");
+      if (resolved.size != 0) break;
+      fail("D_DECL_INCOMPLETE", node,
+           fmt::format("incomplete struct/union/enum {}: {}", resolved.name, node.text));
     case TypeKind::array:
       fail("D_OP_ARRFUN", node,
            fmt::format("operator = may not be applied to operand of type \"{}\"",
@@ -275,9 +306,6 @@ void Sema::assign(Node& node) {
                          type_name(left)));
       }
       if (!argument_fits(left, right)) incompatible(node);
-      if (kind == TypeKind::struct_ || kind == TypeKind::union_) {
-        unsupported(node.place, "assignment of structs is");
-      }
       break;
     }
     case Op::add_assign:

@@ -3,33 +3,10 @@
 // Counterpart:  dt_ident.c
 #include <fmt/format.h>
 
-#include <array>
-
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
-
-struct NamedConstant {
-  std::string_view name;
-  std::uint64_t value;
-  std::string_view type;
-};
-constexpr std::array kConstants = {
-    NamedConstant{"NULL", 0, "long"},
-    NamedConstant{"DTRACEFLT_UNKNOWN", 0, "int"},
-    NamedConstant{"DTRACEFLT_BADADDR", 1, "int"},
-    NamedConstant{"DTRACEFLT_BADALIGN", 2, "int"},
-    NamedConstant{"DTRACEFLT_ILLOP", 3, "int"},
-    NamedConstant{"DTRACEFLT_DIVZERO", 4, "int"},
-    NamedConstant{"DTRACEFLT_NOSCRATCH", 5, "int"},
-    NamedConstant{"DTRACEFLT_KPRIV", 6, "int"},
-    NamedConstant{"DTRACEFLT_UPRIV", 7, "int"},
-    NamedConstant{"DTRACEFLT_TUPOFLOW", 8, "int"},
-    NamedConstant{"DTRACEFLT_BADSTACK", 9, "int"},
-    NamedConstant{"AF_INET", 2, "int"},
-    NamedConstant{"AF_INET6", 28, "int"},
-};
 
 std::vector<std::string_view> split_arguments(std::string_view list) {
   std::vector<std::string_view> parts;
@@ -44,7 +21,7 @@ std::vector<std::string_view> split_arguments(std::string_view list) {
 }  // namespace
 
 const VariableDesc* Sema::find_variable(Scope scope, const std::string& name) const {
-  const auto& names = scope == Scope::global ? symbols_.globals : symbols_.locals;
+  const Symbols::Names& names = symbols_.of(scope);
   const auto found = names.find(name);
   return found == names.end() ? nullptr : &space_.variables[found->second];
 }
@@ -58,27 +35,35 @@ void Sema::unknown_identifier(const Node& node, const std::string& shown) {
 }
 
 void Sema::identifier(Node& node) {
-  if (node.text.find('`') != std::string::npos) return symbol(node);
-  for (const NamedConstant& constant : kConstants) {
-    if (constant.name == node.text) {
-      set_constant(node, types_.find(constant.type), constant.value);
-      return;
-    }
+  const std::string plain = node.text.starts_with("D`") ? node.text.substr(2) : node.text;
+  const auto external = space_.externs.find(plain);
+  if (node.text.find('`') != std::string::npos && (external == space_.externs.end() || plain == node.text)) {
+    return symbol(node);
+  }
+  if (const NamedConstant* constant = find_constant(node.text)) {
+    const TypeId type = node.text == "NULL" ? types_.long_type : types_.int_type;
+    set_constant(node, type, static_cast<std::uint64_t>(constant->value));
+    return;
   }
   if (const BuiltinVariable* builtin = find_builtin(node.text)) {
     if (node.text == "curthread") types_.forward_struct("thread");
-    node.type = types_.find(builtin->type);
+    node.type = types_.find_kernel(builtin->type);
     node.id = builtin->id;
     node.scope = Scope::global;
     node.lvalue = true;
     return;
   }
   if (const VariableDesc* variable = find_variable(Scope::global, node.text)) {
-    node.type = variable->value.type;
-    node.id = variable->id;
-    node.scope = Scope::global;
-    node.lvalue = node.writable = true;
-    node.writes_target = leads_on(node);
+    return use_variable(node, *variable);
+  }
+  std::int32_t value = 0;
+  if (types_.find_enumerator(node.text, &value) != kNoType) {
+    set_constant(node, types_.int_type, static_cast<std::uint64_t>(std::int64_t{value}));
+    return;
+  }
+  if (external != space_.externs.end()) {
+    node.type = external->second;
+    node.lvalue = node.external = true;
     return;
   }
   if (is_builtin_array(node.text)) {
@@ -106,15 +91,26 @@ void Sema::local(Node& node) {
     diagnostic.near_names = nearest_names(node.text, names);
     throw CompileError{std::move(diagnostic)};
   }
-  node.type = variable->value.type;
-  node.id = variable->id;
-  node.scope = Scope::local;
+  use_variable(node, *variable);
+}
+
+void Sema::use_variable(Node& node, const VariableDesc& variable) const {
+  if (variable.array && node.kind != NodeKind::index) {
+    fail("D_IDENT_BADREF", node,
+         fmt::format("array '{}' may not be referenced as scalar", node.text));
+  }
+  node.type = variable.value.type;
+  node.id = variable.id;
+  node.scope = variable.scope;
   node.lvalue = node.writable = true;
   node.writes_target = leads_on(node);
 }
 
 // args[n]: the type that the provider gives the argument, if the probes matched are of one kind.
 void Sema::probe_argument(Node& node) {
+  if (clause_.outside) {
+    fail("D_ARGS_NONE", node, "args[ ] may not be referenced outside of a probe clause");
+  }
   if (node.children.size() != 2) {
     fail("D_PROTO_LEN", node,
          fmt::format("args[ ] prototype mismatch: {} args passed, 1 expected",
@@ -151,7 +147,7 @@ void Sema::probe_argument(Node& node) {
                      static_cast<std::int64_t>(position.value),
                      wanted.id != kNoProbe ? to_string(clause_.probe.description) : shown));
   }
-  node.type = types_.find(arguments[position.value]);
+  node.type = types_.find_kernel(arguments[position.value]);
   if (node.type == kNoType) {
     fail("D_ARGS_TYPE", node,
          fmt::format("failed to resolve native type for args[{}]", position.value));
@@ -194,12 +190,16 @@ void Sema::call(Node& node) {
   }
   const FunctionInfo* info = find_function(designator.text);
   if (info == nullptr) {
-    const bool array = is_builtin_array(designator.text);
-    if (array || find_builtin(designator.text) != nullptr ||
-        find_variable(Scope::global, designator.text) != nullptr) {
+    std::int32_t value = 0;
+    std::string_view kind = builtin_kind(designator.text);
+    if (const VariableDesc* variable = find_variable(Scope::global, designator.text)) {
+      kind = variable->array ? "array" : "scalar";
+    } else if (types_.find_enumerator(designator.text, &value) != kNoType) {
+      kind = "enumerator";
+    }
+    if (!kind.empty()) {
       fail("D_FUNC_IDKIND", designator,
-           fmt::format("{} '{}' may not be referenced as a function", array ? "array" : "scalar",
-                       designator.text));
+           fmt::format("{} '{}' may not be referenced as a function", kind, designator.text));
     }
     Diagnostic diagnostic =
         source_.diagnostic("D_FUNC_UNDEF", designator.place,
