@@ -506,6 +506,7 @@ EvalValue Evaluator::evaluate(const Node& node) {
       return value;
     }
     case NodeKind::aggregation:
+    case NodeKind::xlate:
     case NodeKind::if_:
     case NodeKind::block:
       break;

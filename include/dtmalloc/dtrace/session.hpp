@@ -102,6 +102,9 @@ class Session {
   // programs of its own) goes: its go() claims what was recorded.
   static Result<void> start_anonymous(Framework& framework, std::string_view enabling);
 
+  // -v: the report on a program's stability, with a block for every clause as -e prints it.
+  std::string stability_report(ProgramId program, bool per_clause) const;
+
   // What each stage of a compiled program looks like: "parse", "desugared", "types",
   // "dif", "clauses". "desugared" is the D program without if and else, as dtrace -d prints it.
   std::string dump(ProgramId program, std::string_view stage) const;

@@ -47,6 +47,7 @@ CatalogProbe FrameworkCatalog::probe(ProbeId id) {
   probe.attributes = info.attributes;
   for (const ArgDescription& argument : framework_.arguments(id)) {
     probe.arguments.push_back(argument.native);
+    probe.translated.push_back(argument.translated == argument.native ? "" : argument.translated);
   }
   return probe;
 }

@@ -8,27 +8,6 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-void append_attribute(std::string& text, const char* what, const Attribute& attribute) {
-  append(text, "\n\t%s Attributes\n", what);
-  append(text, "\t\tIdentifier Names: %s\n", std::string(to_string(attribute.name)).c_str());
-  append(text, "\t\tData Semantics:   %s\n", std::string(to_string(attribute.data)).c_str());
-  append(text, "\t\tDependency Class: %s\n", std::string(to_string(attribute.dependency)).c_str());
-}
-
-Attribute least(const Attribute& a, const Attribute& b) {
-  return {std::min(a.name, b.name), std::min(a.data, b.data), std::min(a.dependency, b.dependency)};
-}
-
-// The probe is described by its own four fields: those that are empty do not count.
-Attribute attributes_of(const Framework::ProbeInfo& probe) {
-  Attribute result = probe.attributes.provider;
-  const ProbeDescription& fields = probe.description;
-  if (!fields.module.empty()) result = least(result, probe.attributes.module);
-  if (!fields.function.empty()) result = least(result, probe.attributes.function);
-  if (!fields.name.empty()) result = least(result, probe.attributes.name);
-  return result;
-}
-
 void append_heading(std::string& text) {
   append(text, "%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
 }
@@ -39,8 +18,18 @@ void append_row(std::string& text, const Framework::ProbeInfo& probe) {
          probe.description.function.c_str(), probe.description.name.c_str());
 }
 
-void append_details(std::string& text, Framework& framework, const Framework::ProbeInfo& probe) {
-  append_attribute(text, "Probe Description", attributes_of(probe));
+}  // namespace
+
+void append_attribute(std::string& text, const char* what, const Attribute& attribute) {
+  append(text, "\n\t%s Attributes\n", what);
+  append(text, "\t\tIdentifier Names: %s\n", std::string(to_string(attribute.name)).c_str());
+  append(text, "\t\tData Semantics:   %s\n", std::string(to_string(attribute.data)).c_str());
+  append(text, "\t\tDependency Class: %s\n", std::string(to_string(attribute.dependency)).c_str());
+}
+
+void append_details(std::string& text, Framework& framework, const Framework::ProbeInfo& probe,
+                    const ProbeDescription& described) {
+  append_attribute(text, "Probe Description", description_attribute(described, &probe.attributes));
   append_attribute(text, "Argument", probe.attributes.args);
   text += "\n\tArgument Types\n";
   const std::vector<ArgDescription> arguments = framework.arguments(probe.id);
@@ -51,8 +40,6 @@ void append_details(std::string& text, Framework& framework, const Framework::Pr
   if (arguments.empty()) text += "\t\tNone\n";
   text += '\n';
 }
-
-}  // namespace
 
 bool Session::list(const ProbeDescription* description) {
   std::string text;
@@ -78,7 +65,7 @@ void Session::list(const std::vector<ProgramId>& programs, bool verbose) {
   append_heading(text);
   const auto show = [&](const Framework::ProbeInfo& probe) {
     append_row(text, probe);
-    if (verbose) append_details(text, framework, probe);
+    if (verbose) append_details(text, framework, probe, probe.description);
   };
   if (programs.empty()) {
     for (const Framework::ProbeInfo& probe : framework.probes()) show(probe);

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "dtrace/core/time_unit.hpp"
+#include "dtrace/dif/attributes.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -25,6 +26,7 @@ enum class Kind : std::uint8_t {
   cpp_argument,  // of the preprocessor
   cpp_path,
   stdc,
+  attribute,  // amin
   word,     // one of `words`; accepted: it changes nothing here
   ignored,  // ditto, of any value
   refused,  // not modelled
@@ -44,7 +46,7 @@ constexpr OptionClass kDynamic = OptionClass::dynamic;
 
 constexpr OptionInfo kOptions[] = {
     {"aggpercpu", kCompile, Kind::refused},
-    {"amin", kCompile, Kind::refused},
+    {"amin", kCompile, Kind::attribute},
     {"argref", kCompile, Kind::flag},
     {"core", kCompile, Kind::ignored},
     {"cpp", kCompile, Kind::flag},
@@ -244,6 +246,13 @@ std::uint64_t Options::get(std::string_view name, std::uint64_t otherwise) const
   return found == values_.end() ? otherwise : found->second;
 }
 
+std::optional<Attribute> Options::least_attribute() const {
+  if (!is_set("amin")) return std::nullopt;
+  const std::uint64_t value = get("amin");
+  return Attribute{static_cast<Stability>(value >> 16), static_cast<Stability>(value >> 8 & 0xff),
+                   static_cast<DependencyClass>(value & 0xff)};
+}
+
 std::vector<std::string> Options::names() {
   std::vector<std::string> result;
   for (const OptionInfo& option : kOptions) result.emplace_back(option.name);
@@ -344,6 +353,14 @@ std::string Options::set(std::string_view name, std::string_view value, bool fro
         words.remove_prefix(std::min(words.size(), word.size() + 1));
       }
       return kInvalidValue;
+    }
+    case Kind::attribute: {
+      const std::optional<Attribute> attribute = parse_attribute(has_value ? value : "");
+      if (!attribute) return kInvalidValue;
+      values_[std::string(name)] = static_cast<std::uint64_t>(attribute->name) << 16 |
+                                   static_cast<std::uint64_t>(attribute->data) << 8 |
+                                   static_cast<std::uint64_t>(attribute->dependency);
+      return {};
     }
     case Kind::ignored:
       return {};

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <dtmalloc/dtrace/probe.hpp>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +26,7 @@ class Options {
   // "Unset" is a value of its own: is_set() with 0 is set.
   bool is_set(std::string_view name) const { return values_.find(name) != values_.end(); }
   std::uint64_t get(std::string_view name, std::uint64_t otherwise = 0) const;
+  std::optional<Attribute> least_attribute() const;  // amin
   static std::vector<std::string> names();
   std::string save() const;  // "option NAME NUMBER" lines
   bool load(std::string_view name, std::uint64_t value);

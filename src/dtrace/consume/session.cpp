@@ -29,11 +29,6 @@ std::vector<std::pair<std::string, std::int64_t>> macros_of(const SimThread& tra
           {"taskid", 0},       {"projid", 0},         {"target", 0}};
 }
 
-// The part of an argument that is the description.
-std::string_view description_of(std::string_view text) {
-  return text.substr(0, text.find_first_of("{/;"));
-}
-
 SpecContext spec_context(ProgramSource::Context context) {
   switch (context) {
     case ProgramSource::provider:
@@ -102,6 +97,12 @@ void append_place(std::string& text, const Diagnostic& diagnostic) {
 }
 
 }  // namespace
+
+// A script's file; of an argument the part that is the description.
+std::string report_name(const ProgramSource& source) {
+  if (source.kind == ProgramSource::script) return source.name;
+  return source.text.substr(0, source.text.find_first_of("{/;"));
+}
 
 Session::Impl::Impl(Framework& framework, SessionSinks sinks)
     : framework(framework),
@@ -205,6 +206,7 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
     settings.ustackframes = frames("ustackframes", 20);
     settings.jstackframes = frames("jstackframes", 50);
     settings.jstackstrsize = options.get("jstackstrsize", 512);
+    settings.least_attribute = options.least_attribute();
     return settings;
   };
   static_cast<CompileSettings&>(input) = input.settings();
@@ -233,8 +235,7 @@ Result<std::size_t> Session::enable(ProgramId program) {
   if (impl_->active) return error("D_ENABLE", "Operation illegal when tracing is active");
   const CompiledProgram& compiled = impl_->programs[program];
   const bool script = compiled.source.kind == ProgramSource::script;
-  const std::string name(script ? std::string_view(compiled.source.name)
-                                : description_of(compiled.source.text));
+  const std::string name = report_name(compiled.source);
   if (uses_large_variable(*compiled.program, impl_->space.variables)) {
     return error("D_ENABLE", "failed to enable '" + name + "': DIF program content is invalid");
   }

@@ -50,6 +50,11 @@ class FrameworkCatalog : public Catalog {
 };
 
 inline constexpr std::uint64_t kWidestIndent = 4096;
+std::string report_name(const ProgramSource& source);  // as messages name a program
+// Three lines below a title; what -v says of a probe that is described so.
+void append_attribute(std::string& text, const char* what, const Attribute& attribute);
+void append_details(std::string& text, Framework& framework, const Framework::ProbeInfo& probe,
+                    const ProbeDescription& described);
 
 struct CompiledProgram {
   ProgramSource source;

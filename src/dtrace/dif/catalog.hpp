@@ -16,7 +16,8 @@ struct CatalogProbe {
   ProbeId id = kNoProbe;
   ProbeDescription description;
   ProviderAttributes attributes;
-  std::vector<std::string> arguments;  // native types of args[0..]
+  std::vector<std::string> arguments;   // native types of args[0..]
+  std::vector<std::string> translated;  // what D sees them as; empty: the same
 };
 
 // An object or function of the traced kernel.

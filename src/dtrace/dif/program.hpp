@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "dtrace/dif/attributes.hpp"
 #include "dtrace/dif/dif.hpp"
 
 namespace dtmalloc::dtrace {
@@ -118,6 +119,8 @@ struct Clause {
   std::vector<Action> actions;
   bool empty_body = false;  // no statements: prints a default line
   SourceLocation where;
+  // Of the description; the least of the statements.
+  Attribute description_attribute = kMostStable, statement_attribute = kMostStable;
 };
 
 struct Program {
@@ -125,6 +128,8 @@ struct Program {
 };
 // Whether its code reaches a struct, union or array larger than kStatvarMax.
 bool uses_large_variable(const Program& program, const VariableList& variables);
+
+struct Definitions;
 
 // What all programs of a consumer share; grows with every compile.
 struct ProgramSpace {
@@ -135,8 +140,11 @@ struct ProgramSpace {
   std::uint32_t& count(Scope scope) {
     return scope == Scope::global ? globals : scope == Scope::local ? locals : threads;
   }
-  bool error_clause = false;  // a program has the clause that desugaring adds
   std::map<std::string, TypeId> externs;       // symbols that a program declared and nobody defines
+  std::map<std::string, Attribute, std::less<>>
+      attributes;                              // that a program gave: "x" "this->x" "@x"
+  std::shared_ptr<Definitions> definitions;    // of the compiler; null before its first program
+  bool error_clause = false;                   // a program has the clause that desugaring adds
   std::string strings = std::string(1, '\0');  // string tables, one after the other: DifState
 };
 

@@ -184,12 +184,14 @@ std::string head(const Node& node, const TypeTable* types) {
       return "{}";
     case NodeKind::cast:
     case NodeKind::type_size:
+    case NodeKind::xlate:
     case NodeKind::offset_of: {
       const std::string type =
           types == nullptr ? std::to_string(node.declared) : (*types)[node.declared].name;
       return fmt::format("{}<{}>{}",
                          node.kind == NodeKind::cast        ? "cast"
                          : node.kind == NodeKind::type_size ? "sizeof"
+                         : node.kind == NodeKind::xlate     ? "xlate"
                                                             : "offsetof",
                          type, node.text);
     }

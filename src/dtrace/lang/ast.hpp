@@ -109,9 +109,14 @@ enum class NodeKind : std::uint8_t {
   cast,       // (declared) children[0]
   type_size,  // sizeof (declared)
   offset_of,  // offsetof (declared, text)
+  xlate,      // xlate <declared> (children[0])
   if_,        // statement: condition, block, condition, block ... [block]
   block,      // statement: children
 };
+
+struct Binding;
+struct InlineDefinition;
+struct Translator;
 
 struct Node {
   NodeKind kind = NodeKind::integer;
@@ -137,6 +142,13 @@ struct Node {
   bool symbol = false;       // a variable of the kernel, at `value`
   std::uint32_t bit = 0;     // member that is a bit-field
   bool external = false;     // a symbol that was declared and is defined nowhere
+  // definitions.hpp: what a name stands for; the translator of a translated value, and of its
+  // member the expression that is written for it.
+  Binding* binding = nullptr;
+  InlineDefinition* inlined = nullptr;
+  Translator* translator = nullptr;
+  const Node* translation = nullptr;
+  TypeId native = kNoType;  // args[n] that is translated: the type before
 };
 
 struct AstDescription {

@@ -203,6 +203,9 @@ unsigned Generator::expression(const Node& node) {
     case NodeKind::string:
       return string(node);
     case NodeKind::identifier:
+      if (node.binding != nullptr) return bound(node);
+      if (node.inlined != nullptr) return inlined(node);
+      [[fallthrough]];
     case NodeKind::local: {
       if (node.external) unresolved(node);
       if (node.symbol) {
@@ -226,10 +229,16 @@ unsigned Generator::expression(const Node& node) {
       return conditional(node);
     case NodeKind::call:
       return call(node);
+    case NodeKind::xlate:
+      return translate(node);
     case NodeKind::index:
+      if (node.inlined != nullptr) return inlined(node);
       if (node.id <= kVarUregs && node.children[0]->type == kNoType) return argument(node);
       [[fallthrough]];
     case NodeKind::member: {
+      if (node.translation != nullptr) {
+        return translated(*node.children[0], *node.translation, node.type);
+      }
       const unsigned reg = address(node);
       load(reg, node);
       return reg;
@@ -250,9 +259,13 @@ unsigned Generator::argument(const Node& node) {
   const Node& position = *node.children[1];
   const unsigned reg = position.constant ? integer(position.value, node) : expression(position);
   emit(dif_registers(DifOp::ldga, node.id, reg, reg));
-  const TypeKind kind = type(node).kind;
+  const TypeId declared = node.native != kNoType ? node.native : node.type;
+  const TypeKind kind = type(declared).kind;
   if (kind == TypeKind::integer || kind == TypeKind::enum_) {
-    convert(reg, types_.int64_type, node.type, node);
+    convert(reg, types_.int64_type, declared, node);
+  }
+  if (node.native != kNoType && node.translator == nullptr) {
+    convert(reg, declared, node.type, node);
   }
   return reg;
 }

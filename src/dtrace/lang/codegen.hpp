@@ -57,6 +57,13 @@ class Generator {
     emit(dif_index(node.scope == Scope::global ? DifOp::stgs : DifOp::stls, node.id, reg));
   }
 
+  // --- definitions (codegen_definition.cpp)
+  unsigned bound(const Node& node);
+  unsigned inlined(const Node& node);
+  static const Node& source_of(const Node& node);
+  unsigned translated(const Node& value, const Node& expression_of, TypeId type);
+  unsigned translate(const Node& node);
+
   // --- expressions
   unsigned expression(const Node& node);
   unsigned argument(const Node& node);

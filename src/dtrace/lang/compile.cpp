@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "dtrace/lang/definitions.hpp"
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
@@ -26,12 +27,14 @@ class Compiler {
   CompileOutput run() {
     Lexer lexer(input_, source_, *space_.types);
     Ast ast = parse(input_, source_, lexer, space_, symbols_);
+    for (const Pragma& pragma : lexer.pragmas()) apply(pragma);
     check_last_argument(lexer);
     CompileOutput output;
     if (input_.dumps) {
       for (const AstClause& clause : ast.clauses) output.parse_dump += dump(clause, nullptr);
     }
-    if (ast.clauses.empty() && !input_.allow_empty) {
+    const bool defines = space_.definitions->size() > definitions_before_;
+    if (ast.clauses.empty() && !defines && !input_.allow_empty) {
       source_.fail("D_EMPTY", end_of_text(lexer), "empty D program translation unit");
     }
     desugar(ast, *space_.types, &space_.error_clause);
@@ -45,6 +48,7 @@ class Compiler {
       }
       if (input_.dumps) output.type_dump += dump(clause, space_.types);
     }
+    if (defines) space_.definitions->trees.push_back(std::move(ast.nodes));
     output.warnings = std::move(warnings_);
     return output;
   }
@@ -56,6 +60,68 @@ class Compiler {
     end.offset = static_cast<std::uint32_t>(input_.text.size());
     end.line = lexer.next().place.line;
     return end;
+  }
+
+  void apply(const Pragma& pragma) {
+    switch (pragma.kind) {
+      case Pragma::depends_on:
+        depend_on(pragma);
+        return;
+      case Pragma::provider_attributes:
+        if (!catalog_.match({pragma.name, "", "", "", kNoProbe}).empty()) out_of_scope(pragma);
+        unused(pragma, "attributes");
+      case Pragma::attributes:
+        if (!defined_here(pragma)) unused(pragma, "attributes");
+        space_.attributes.insert_or_assign(pragma.name, pragma.attribute);
+        return;
+      case Pragma::binding:
+        if (!defined_here(pragma)) unused(pragma, "binding");
+        return;
+    }
+  }
+
+  // The name is one that this program declares; false: nobody does.
+  bool defined_here(const Pragma& pragma) const {
+    if (const auto found = symbols_.globals.find(pragma.name); found != symbols_.globals.end()) {
+      if (found->second < variables_before_) out_of_scope(pragma);
+      return true;
+    }
+    if (const auto found = symbols_.inlines.find(pragma.name); found != symbols_.inlines.end()) {
+      const auto& list = space_.definitions->inlines;
+      const bool earlier =
+          std::any_of(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(inlines_before_),
+                      [&](const auto& one) { return one.get() == found->second; });
+      if (earlier) out_of_scope(pragma);
+      return true;
+    }
+    if (find_constant(pragma.name) != nullptr || find_builtin(pragma.name) != nullptr ||
+        find_function(pragma.name) != nullptr || is_builtin_array(pragma.name)) {
+      out_of_scope(pragma);
+    }
+    return false;
+  }
+
+  [[noreturn]] void unused(const Pragma& pragma, std::string_view what) const {
+    source_.fail("D_PRAGMA_UNUSED", pragma.place, fmt::format("unused #pragma {}", what));
+  }
+
+  [[noreturn]] void out_of_scope(const Pragma& pragma) const {
+    source_.fail("D_PRAGMA_SCOPE", pragma.place,
+                 fmt::format("#pragma {} cannot modify entity defined outside program scope",
+                             pragma.kind == Pragma::binding ? "binding" : "attributes"));
+  }
+
+  // A library's libraries were compiled before it.
+  void depend_on(const Pragma& pragma) {
+    const std::string& name = pragma.name;
+    if (pragma.part == "library") return;
+    const ProbeDescription wanted = pragma.part == "module"
+                                        ? ProbeDescription{"", name, "", "", kNoProbe}
+                                        : ProbeDescription{name, "", "", "", kNoProbe};
+    if (pragma.part == "module" && name == "kernel") return;
+    if (!catalog_.match(wanted).empty()) return;
+    source_.fail("D_PRAGMA_DEPEND", pragma.place,
+                 fmt::format("program requires {} {}", pragma.part, name));
   }
 
   void check_last_argument(Lexer& lexer) const {
@@ -146,15 +212,21 @@ class Compiler {
 
   Clause one_clause(AstClause& ast, const AstDescription& description) {
     const ClauseContext& where = context(description);
+    const ProviderAttributes* provider =
+        where.probe.id == kNoProbe ? nullptr : &where.probe.attributes;
     Sema sema(input_, source_, space_, symbols_, where);
     Clause clause;
     clause.description = description.description;
     clause.where = source_.location(description.place);
     clause.empty_body = ast.statements.empty();
+    clause.description_attribute = dtrace::description_attribute(description.description, provider);
+    check_attribute(description, clause.description_attribute);
+    if (ast.statements.empty()) clause.statement_attribute = kProgramAttribute;
     std::uint32_t next = 1;
     ActionOrder order;
     for (Node* statement : ast.statements) {
       Action action = sema.statement(*statement);
+      clause.statement_attribute = least(clause.statement_attribute, sema.attribute(*statement));
       action.first_index = next;
       next += actions_of(action);
       sema.check_order(order, action.kind, *statement);
@@ -162,10 +234,21 @@ class Compiler {
     }
     if (ast.predicate != nullptr) {
       sema.predicate(*ast.predicate);
+      (void)sema.attribute(*ast.predicate);
       clause.predicate = sema.value(*ast.predicate).dif;
     }
     lint(ast, source_, where, catalog_, warnings_);
     return clause;
+  }
+
+  void check_attribute(const AstDescription& description, const Attribute& attribute) const {
+    if (!input_.least_attribute || !is_below(attribute, *input_.least_attribute)) return;
+    const ProbeDescription& wanted = description.description;
+    source_.fail("D_ATTR_MIN", description.place,
+                 fmt::format("attributes for {} ({}) are less than predefined minimum",
+                             wanted.id != kNoProbe ? fmt::format("probe identifier {}", wanted.id)
+                                                   : "probe description " + to_string(wanted),
+                             to_string(attribute)));
   }
 
   // How many actions a statement is in run-time errors (spec/dtrace.md 17.3).
@@ -196,12 +279,21 @@ class Compiler {
   Symbols symbols_;
   std::map<std::string, ClauseContext> contexts_;
   std::vector<Diagnostic> warnings_;
+  const std::size_t variables_before_ = space_.variables.size();
+  const std::size_t inlines_before_ = space_.definitions->inlines.size();
+  const std::size_t definitions_before_ = space_.definitions->size();
 };
 
 }  // namespace
 
 Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, ProgramSpace& space) {
   if (space.types == nullptr) space.types = &catalog.types();
+  if (space.definitions == nullptr) space.definitions = std::make_shared<Definitions>();
+  Definitions& definitions = *space.definitions;
+  const std::size_t inlines = definitions.inlines.size();
+  const std::size_t translators = definitions.translators.size();
+  const std::size_t providers = definitions.providers.size();
+  const auto attributes = space.attributes;
   const std::size_t aggregations = space.aggregations.size();
   const std::size_t variables = space.variables.size();
   const std::uint32_t globals = space.globals;
@@ -223,6 +315,10 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
     space.types->rollback();
     space.strings.resize(strings);
     space.error_clause = error_clause;
+    space.attributes = attributes;
+    definitions.inlines.resize(inlines);
+    definitions.translators.resize(translators);
+    definitions.providers.resize(providers);
     return std::move(error.diagnostic);
   }
 }

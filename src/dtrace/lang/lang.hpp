@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct CompileSettings {
   bool defaultargs = false;         // -x defaultargs
   std::uint32_t strsize = 256;
   std::uint64_t stackframes = 20, ustackframes = 20, jstackframes = 50, jstackstrsize = 512;
+  std::optional<Attribute> least_attribute;  // -x amin
 };
 
 struct CompileInput : CompileSettings {
@@ -33,7 +35,8 @@ struct CompileInput : CompileSettings {
   std::vector<std::string> arguments;  // $0 $1 ...
   // $pid, $uid ...: those that have no value here are D_MACRO_UNDEF.
   std::vector<std::pair<std::string, std::int64_t>> macros;
-  bool dumps = true;  // fill the dumps
+  bool library = false;  // a file of a library: it may depend on others
+  bool dumps = true;     // fill the dumps
   // #pragma D option name[=value]; the text of the error if it is refused, or empty. Without a '='
   // value.data() is null.
   std::function<std::string(std::string_view, std::string_view)> set_option;
@@ -56,6 +59,10 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
 // The type of a built-in variable, "pid_t"; empty: there is none of this name, or it has no one
 // type.
 std::string_view builtin_type(std::string_view name);
+// The libraries that a library names in #pragma D depends_on library.
+std::vector<std::string> library_dependencies(std::string_view text);
+// "1.6.3" -> 0x01006003.
+std::optional<std::uint32_t> parse_version(std::string_view text);
 
 // A description with right-to-left fields (spec/dtrace.md 1.2).
 Result<ProbeDescription> parse_description(std::string_view text, SpecContext context);

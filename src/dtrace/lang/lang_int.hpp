@@ -13,6 +13,15 @@
 
 namespace dtmalloc::dtrace {
 
+// What a #pragma D says of a name. It holds once the whole text is parsed.
+struct Pragma {
+  enum Kind : std::uint8_t { attributes, provider_attributes, binding, depends_on } kind;
+  std::string name;
+  Place place;
+  Attribute attribute;
+  std::string part;  // of a provider; the class of a dependency
+};
+
 // ---- 1. lexer.cpp, lex_literal.cpp, pragma.cpp: characters -> tokens
 // Knows by itself where descriptions, declarations, predicates and statements are, as flex start
 // conditions do.
@@ -23,6 +32,7 @@ class Lexer {
   // $1 $name inside a description; false: undefined.
   bool expand_macros(std::string_view text, std::string* out);
   const std::set<std::size_t>& referenced_arguments() const { return referenced_; }
+  const std::vector<Pragma>& pragmas() const { return pragmas_; }  // but for options
 
  private:
   enum class State : std::uint8_t { clauses, declaration, expression };
@@ -53,6 +63,11 @@ class Lexer {
                              std::string_view name) const;
   void control_line();
   void pragma(const std::vector<std::string_view>& words, const Place& place);
+  void pragma_attributes(const std::vector<std::string_view>& words, const Place& place);
+  void pragma_binding(const std::vector<std::string_view>& words, const Place& place);
+  void pragma_depends_on(const std::vector<std::string_view>& words, const Place& place);
+  void superfluous(const std::vector<std::string_view>& words, std::size_t wanted,
+                   const Place& place) const;
 
   const CompileInput& input_;
   const SourceText& source_;
@@ -65,6 +80,7 @@ class Lexer {
   bool line_start_ = true;
   int parens_ = 0, brackets_ = 0, braces_ = 0;
   std::set<std::size_t> referenced_;
+  std::vector<Pragma> pragmas_;
 };
 
 // Where names are in a ProgramSpace.
@@ -75,6 +91,8 @@ struct Symbols {
   Names& of(Scope scope) {
     return scope == Scope::global ? globals : scope == Scope::local ? locals : threads;
   }
+  std::unordered_map<std::string, InlineDefinition*> inlines;
+  std::vector<Binding*> parameters;  // of the definition that is read
 };
 
 // ---- 2. parser.cpp, parse_decl.cpp, parse_type.cpp, declare.cpp, parse_stmt.cpp, parse_expr.cpp:
@@ -96,6 +114,7 @@ struct ClauseContext {
   bool outside = false;  // of every clause: a constant of a declaration
   Catalog* catalog = nullptr;
 };
+
 
 // The functions of D: what a name may be called as.
 enum class FunctionKind : std::uint8_t { action, aggregating, subroutine, missing };
@@ -154,6 +173,15 @@ class Sema {
   Value value(Node& node);       // of an expression whose types are known
   ValueDesc describe(const Node& node) const;
   std::string type_name(const Node& node) const;
+  // An argument or key of this type may be passed here.
+  bool argument_fits(const Node& to, const Node& from) const;
+  // --- sema_definition.cpp
+  // The expression may be the body of an inline of this type.
+  bool may_stand_for(const Node& shape, const Node& body) const;
+  Translator* find_translator(TypeId from, TypeId to) const;
+  std::uint64_t cast_constant(std::uint64_t value, TypeId from, TypeId to) const;
+  // Of an expression whose types are known; refuses what is below the minimum asked for.
+  Attribute attribute(const Node& node) const;  // attributes.cpp
 
  private:
   // sema.cpp
@@ -163,6 +191,15 @@ class Sema {
   void cast(Node& node);
   void conditional(Node& node);
   void size_of(Node& node, TypeId type);
+  // attributes.cpp
+  Attribute name_attribute(const std::string& name) const;
+  Attribute type_attribute(TypeId type) const;
+  // sema_definition.cpp
+  bool defined_name(Node& node);
+  bool inline_element(Node& node);
+  void translate(Node& node);
+  void translate_argument(Node& node, const std::string& translated);
+  void translated_member(Node& node);
   // sema_binary.cpp
   void binary(Node& node);
   bool enumerator_operand(Node& node);
@@ -228,16 +265,15 @@ class Sema {
   bool is_scalar(const Node& node) const;
   bool is_string(const Node& node) const;
   bool is_string_like(const Node& node) const;  // string, char *, char []
-  bool is_dynamic(const Node& node) const;
+  bool is_dynamic(const Node& node) const;      // no value: an aggregation, a translated pointer
+  bool is_translated_pointer(const Node& node) const;
   bool is_action(const Node& node) const;
   bool is_void_pointer(const Node& node) const;
   bool leads_on(const Node& node) const;
   bool pointers_agree(const Node& a, const Node& b) const;
-  bool argument_fits(const Node& to, const Node& from) const;
   TypeId promote(TypeId a, TypeId b) const { return types_.promote(a, b); }
   TypeId pointee(const Node& node) const;
   std::uint64_t cut(std::uint64_t value, TypeId from, TypeId to) const;
-  std::uint64_t cast_constant(std::uint64_t value, TypeId from, TypeId to) const;
   [[noreturn]] void fail(std::string_view tag, const Node& node, std::string message) const {
     source_.fail(tag, node.place, std::move(message));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "dtrace/lang/definitions.hpp"
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
@@ -212,6 +213,11 @@ std::vector<std::string> all_names(const ProgramSpace& space) {
 }
 
 Symbols::Symbols(const ProgramSpace& space) {
+  for (std::size_t i = 0; space.definitions != nullptr && i < space.definitions->inlines.size();
+       ++i) {
+    const auto& definition = space.definitions->inlines[i];
+    inlines.emplace(definition->name, definition.get());
+  }
   for (std::size_t i = 0; i < space.variables.size(); ++i) {
     const VariableDesc& variable = space.variables[i];
     of(variable.scope).emplace(variable.name, i);

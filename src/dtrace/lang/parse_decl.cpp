@@ -20,12 +20,6 @@ void Parser::external_declaration() {
   syntax_error();
 }
 
-void Parser::inline_definition() { unsupported(token_.place, "inline definitions are"); }
-
-void Parser::translator_definition() { unsupported(token_.place, "translators are"); }
-
-void Parser::provider_definition() { unsupported(token_.place, "provider definitions are"); }
-
 void Parser::declaration() {
   const Specifiers specifiers = declaration_specifiers(true);
   if (token_.kind == Tok::semicolon) {

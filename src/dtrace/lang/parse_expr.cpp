@@ -151,6 +151,7 @@ Node& Parser::unary() {
   }
   if (at_keyword("sizeof")) return size_of();
   if (at_keyword("offsetof")) return offset_of();
+  if (at_keyword("xlate")) return translation();
   if (token_.kind != Tok::lparen) return postfix(primary());
   advance();
   if (!at_type()) {
@@ -274,8 +275,14 @@ Node& Parser::primary() {
       return node;
     }
     case Tok::identifier: {
+      if (Node* constant = inline_constant(place); constant != nullptr) return *constant;
       Node& node = make(NodeKind::identifier, place);
       node.text = token_.text;
+      // What is written in the place of the name counts as nested.
+      if (const auto found = symbols_.inlines.find(node.text); found != symbols_.inlines.end()) {
+        node.depth = found->second->body->depth + 1;
+        if (node.depth > kMaxDepth) too_deep(place);
+      }
       if (node.text.find('`') != std::string::npos) unsupported(place, "kernel symbols are");
       advance();
       return node;
@@ -313,7 +320,6 @@ Node& Parser::primary() {
         return node;
       }
       if (token_.text == "self") unsupported(place, "thread-local variables (self->) are");
-      if (token_.text == "xlate") unsupported(place, "translators are");
       syntax_error();
     default:
       syntax_error();

@@ -2,6 +2,7 @@
 // The parser's state: one token ahead.
 #pragma once
 
+#include "dtrace/lang/definitions.hpp"
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
@@ -77,9 +78,6 @@ class Parser {
 
   // parse_decl.cpp
   void external_declaration();
-  void inline_definition();
-  void translator_definition();
-  void provider_definition();
   void declaration();
   bool constant(Node& node);
   bool positive_constant(Node& node);
@@ -113,6 +111,21 @@ class Parser {
   void check_redeclaration(const VariableDesc& before, const VariableDesc& now,
                            const Place& place) const;
 
+  // parse_inline.cpp
+  void inline_definition();
+  void inline_keys(InlineDefinition& definition, const Token& name);
+  void check_inline(const InlineDefinition& definition, const Token& name) const;
+  void translator_definition();
+  void translator_member(Translator& translator);
+  void provider_definition();
+  void provider_probe(ProviderDefinition& provider);
+  void prototype(std::vector<TypeId>* types, std::vector<std::string>* names);
+  void same_interface(const ProviderDefinition& before, const ProviderDefinition& now,
+                      const Place& place) const;
+  void not_scoped(const Token& name, std::string_view what) const;
+  TypeId pointers(TypeId type);
+  Attribute settle(Node& node);
+
   // parse_stmt.cpp
   std::vector<Node*> statements();  // up to the brace that closes them
   Node* statement();                // null: an empty one
@@ -129,6 +142,8 @@ class Parser {
   Node& primary();
   Node& size_of();
   Node& offset_of();
+  Node* inline_constant(const Place& place);
+  Node& translation();  // xlate <type> (value)
   std::vector<Node*> arguments(Tok closing);
 
   struct Nest {  // counts how deep the recursion is

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Control lines: #!, # line, #error, #pragma D option.
+// Control lines: #!, # line, #error, #pragma D.
 // Counterpart:  dt_pragma.c
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "dtrace/dif/attributes.hpp"
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
@@ -44,6 +46,9 @@ void Lexer::control_line() {
   at_ = end;  // the newline is counted by the caller
   std::string_view line = text_.substr(start + 1, end - start - 1);
   if (line.starts_with('!')) return;
+  if (end == text_.size()) {
+    source_.fail("D_SYNTAX", place, "end-of-file encountered before end of control line");
+  }
   std::vector<std::string_view> words = split(line);
   if (words.empty()) return;
   place.length =
@@ -81,9 +86,9 @@ void Lexer::pragma(const std::vector<std::string_view>& words, const Place& plac
     source_.fail("D_PRAGMA_INVAL", place, "invalid D pragma: ");
   }
   const std::string_view what = words[2];
-  if (what == "attributes" || what == "binding" || what == "depends_on") {
-    source_.fail("D_SIM_UNSUPPORTED", place, fmt::format("#pragma D {} is not supported", what));
-  }
+  if (what == "attributes") return pragma_attributes(words, place);
+  if (what == "binding") return pragma_binding(words, place);
+  if (what == "depends_on") return pragma_depends_on(words, place);
   if (what != "option") {
     source_.fail("D_PRAGMA_INVAL", place, fmt::format("invalid D pragma: {}", what));
   }
@@ -112,6 +117,112 @@ void Lexer::pragma(const std::vector<std::string_view>& words, const Place& plac
   source_.fail("D_PRAGMA_OPTSET", at,
                valued ? fmt::format("failed to set option '{}' to '{}': {}", name, value, error)
                       : fmt::format("failed to set option '{}': {}", name, error));
+}
+
+void Lexer::superfluous(const std::vector<std::string_view>& words, std::size_t wanted,
+                        const Place& place) const {
+  if (words.size() <= wanted) return;
+  source_.fail("D_PRAGMA_MALFORM", place,
+               fmt::format("superfluous arguments specified for #pragma {}", words[2]));
+}
+
+// attributes <attributes> <name>, or <attributes> provider <name> <part>.
+void Lexer::pragma_attributes(const std::vector<std::string_view>& words, const Place& place) {
+  constexpr std::array<std::string_view, 5> kParts = {"provider", "module", "function", "name",
+                                                      "args"};
+  const bool provider = words.size() > 4 && words[4] == "provider";
+  if (words.size() < 5 || (provider && words.size() < 7)) {
+    source_.fail("D_PRAGMA_MALFORM", place,
+                 fmt::format("malformed #pragma {} <attributes> <ident>", words[2]));
+  }
+  const std::optional<Attribute> attribute = parse_attribute(words[3]);
+  if (!attribute) {
+    source_.fail("D_PRAGMA_INVAL", place,
+                 fmt::format("invalid attributes specified by #pragma {}", words[2]));
+  }
+  superfluous(words, provider ? 7 : 5, place);
+  Pragma pragma{Pragma::attributes, std::string(words[provider ? 5 : 4]), place, *attribute, {}};
+  if (provider) {
+    pragma.kind = Pragma::provider_attributes;
+    pragma.part = words[6];
+    if (std::find(kParts.begin(), kParts.end(), pragma.part) == kParts.end()) {
+      source_.fail("D_PRAGMA_INVAL", place,
+                   fmt::format("invalid component \"{}\" in attribute #pragma for provider {}",
+                               pragma.part, pragma.name));
+    }
+  }
+  pragmas_.push_back(std::move(pragma));
+}
+
+// binding "<version>" <name>.
+void Lexer::pragma_binding(const std::vector<std::string_view>& words, const Place& place) {
+  const bool quoted =
+      words.size() > 4 && words[3].size() > 1 && words[3].front() == '"' && words[3].back() == '"';
+  if (!quoted) {
+    source_.fail("D_PRAGMA_MALFORM", place,
+                 fmt::format("malformed #pragma {} \"version\" <ident>", words[2]));
+  }
+  if (!parse_version(words[3].substr(1, words[3].size() - 2))) {
+    source_.fail("D_PRAGMA_INVAL", place,
+                 fmt::format("invalid version string specified by #pragma {}", words[2]));
+  }
+  superfluous(words, 5, place);
+  pragmas_.push_back({Pragma::binding, std::string(words[4]), place, {}, {}});
+}
+
+// depends_on <library|module|provider> <name>.
+void Lexer::pragma_depends_on(const std::vector<std::string_view>& words, const Place& place) {
+  if (words.size() < 5) {
+    source_.fail("D_PRAGMA_MALFORM", place,
+                 fmt::format("malformed #pragma {} <class> <name>", words[2]));
+  }
+  const std::string_view kind = words[3];
+  if (kind != "library" && kind != "module" && kind != "provider") {
+    source_.fail("D_PRAGMA_INVAL", place,
+                 fmt::format("invalid class {} specified by #pragma {}", kind, words[2]));
+  }
+  superfluous(words, 5, place);
+  if (kind == "library" && !input_.library) {
+    source_.fail("D_PRAGMA_DEPEND", place, "main program may not explicitly depend on a library");
+  }
+  pragmas_.push_back({Pragma::depends_on, std::string(words[4]), place, {}, std::string(kind)});
+}
+
+std::optional<std::uint32_t> parse_version(std::string_view text) {
+  std::array<std::uint32_t, 3> parts = {};
+  std::size_t part = 0;
+  std::size_t digits = 0;
+  for (const char c : text) {
+    if (c == '.' && digits > 0 && part < 2) {
+      ++part;
+      digits = 0;
+    } else if (c >= '0' && c <= '9' && digits < 4) {
+      parts[part] = parts[part] * 10 + static_cast<std::uint32_t>(c - '0');
+      ++digits;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (part == 0 || digits == 0 || parts[0] > 0xff || parts[1] > 0xfff || parts[2] > 0xfff) {
+    return std::nullopt;
+  }
+  return parts[0] << 24 | parts[1] << 12 | parts[2];
+}
+
+std::vector<std::string> library_dependencies(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text = text.substr(std::min(text.size(), line.size() + 1));
+    const std::size_t hash = line.find_first_not_of(" \t\v\f\r");
+    if (hash == std::string_view::npos || line[hash] != '#') continue;
+    const std::vector<std::string_view> words = split(line.substr(hash + 1));
+    if (words.size() == 5 && words[0] == "pragma" && words[1] == "D" && words[2] == "depends_on" &&
+        words[3] == "library") {
+      names.emplace_back(words[4]);
+    }
+  }
+  return names;
 }
 
 }  // namespace dtmalloc::dtrace

@@ -117,6 +117,11 @@ void Printer::print(const Node& node) {
       child(0);
       *out_ += ')';
       return;
+    case NodeKind::xlate:
+      *out_ += fmt::format("xlate <{}>(", type(node));
+      child(0);
+      *out_ += ')';
+      return;
     case NodeKind::type_size:
       *out_ += fmt::format("sizeof({})", type(node));
       return;

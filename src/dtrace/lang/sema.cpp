@@ -26,7 +26,12 @@ bool Sema::is_string_like(const Node& node) const {
   if (is_string(node)) return true;
   return is_pointer(node) && types_[types_.resolve(type_of(node).target)].is_char;
 }
-bool Sema::is_dynamic(const Node& node) const { return node.kind == NodeKind::aggregation; }
+bool Sema::is_dynamic(const Node& node) const {
+  return node.kind == NodeKind::aggregation || is_translated_pointer(node);
+}
+bool Sema::is_translated_pointer(const Node& node) const {
+  return node.translator != nullptr && type_of(node).kind == TypeKind::pointer;
+}
 bool Sema::is_action(const Node& node) const {
   if (node.kind != NodeKind::call || node.children[0]->kind != NodeKind::identifier) return false;
   const FunctionInfo* info = find_function(node.children[0]->text);
@@ -66,7 +71,7 @@ bool Sema::argument_fits(const Node& to, const Node& from) const {
 }
 
 std::string Sema::type_name(const Node& node) const {
-  if (is_dynamic(node)) return "aggregation";
+  if (is_dynamic(node)) return is_translated_pointer(node) ? "translated pointer" : "aggregation";
   return types_[node.type].name;
 }
 
@@ -117,6 +122,11 @@ void Sema::expression(Node& node) {
   node.type = kNoType;
   node.constant = node.lvalue = node.writable = node.writes_target = node.null = false;
   node.external = false;
+  node.binding = nullptr;
+  node.inlined = nullptr;
+  node.translator = nullptr;
+  node.translation = nullptr;
+  node.native = kNoType;
   switch (node.kind) {
     case NodeKind::integer:
       set_constant(node, node.declared, node.literal);
@@ -132,6 +142,9 @@ void Sema::expression(Node& node) {
       return;
     case NodeKind::aggregation:
       return;  // the uses check it
+    case NodeKind::xlate:
+      translate(node);
+      return;
     case NodeKind::if_:
     case NodeKind::block:
       DTM_CHECK(false, "a statement in an expression");
@@ -320,7 +333,7 @@ void Sema::member(Node& node) {
   Node& object = *node.children[0];
   expression(object);
   const std::string_view op = op_text(node.op);
-  if (is_dynamic(object)) {
+  if (is_dynamic(object) && (object.kind == NodeKind::aggregation || node.op == Op::dot)) {
     fail("D_OP_DYN", node, fmt::format("operator {} operands cannot be of dynamic type", op));
   }
   TypeId aggregate = object.type;
@@ -341,6 +354,7 @@ void Sema::member(Node& node) {
                            "struct or union",
                            op, types_[aggregate].name));
   }
+  if (object.translator != nullptr) return translated_member(node);
   if (type.size == 0) {
     fail("D_OP_INCOMPLETE", node,
          fmt::format("operator {} cannot be applied to a forward declaration: no {} definition is "
@@ -370,6 +384,7 @@ void Sema::member(Node& node) {
 
 void Sema::index(Node& node) {
   Node& array = *node.children[0];
+  if (inline_element(node)) return;
   const bool named = array.kind == NodeKind::identifier;
   if (named && array.text == "args") {
     probe_argument(node);

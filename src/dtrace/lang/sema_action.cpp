@@ -74,6 +74,9 @@ Action Sema::statement(Node& node) {
     }
   }
   expression(node);
+  if (is_translated_pointer(node)) {
+    fail("D_CG_DYN", node, "expression cannot evaluate to result of a translated pointer");
+  }
   Action action;
   ValueDesc nothing = describe(node);
   nothing.size = nothing.by_ref ? nothing.size : 0;
@@ -90,6 +93,9 @@ Action Sema::trace_action(Node& call) {
   }
   Node& argument = *call.children[1];
   expression(argument);
+  if (is_translated_pointer(argument)) {
+    fail("D_TRACE_DYN", argument, "trace( ) may not be applied to a translated pointer");
+  }
   if (is_dynamic(argument)) {
     fail("D_TRACE_AGG", argument, "trace( ) may not be applied to an aggregation");
   }

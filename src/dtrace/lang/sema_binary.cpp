@@ -232,7 +232,7 @@ bool Sema::define_variable(Node& node, TypeId type) {
   if (find_variable(scope, node.text) != nullptr) return false;
   std::int32_t value = 0;
   if (!local &&
-      (!builtin_kind(node.text).empty() || types_.find_enumerator(node.text, &value) != kNoType)) {
+      (symbols_.inlines.contains(node.text) || !builtin_kind(node.text).empty() || types_.find_enumerator(node.text, &value) != kNoType)) {
     return false;
   }
   if (types_[types_.resolve(type)].bits != 0) type = types_[types_.resolve(type)].target;

@@ -40,6 +40,7 @@ void Sema::identifier(Node& node) {
   if (node.text.find('`') != std::string::npos && (external == space_.externs.end() || plain == node.text)) {
     return symbol(node);
   }
+  if (defined_name(node)) return;
   if (const NamedConstant* constant = find_constant(node.text)) {
     const TypeId type = node.text == "NULL" ? types_.long_type : types_.int_type;
     set_constant(node, type, static_cast<std::uint64_t>(constant->value));
@@ -154,6 +155,10 @@ void Sema::probe_argument(Node& node) {
   }
   node.lvalue = true;
   node.id = kVarArgs;
+  const std::vector<std::string>& translated = clause_.probe.translated;
+  if (position.value < translated.size() && !translated[position.value].empty()) {
+    translate_argument(node, translated[position.value]);
+  }
 }
 
 void Sema::check_arguments(Node& call, const FunctionInfo& info) {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Code of inlines and translated values: that of the expressions they stand for, where they are
+// used.
+// Counterpart:  dt_cg.c (dt_cg_inline, dt_cg_xlate_member, dt_cg_xlate_expand)
+#include <utility>
+
+#include "dtrace/lang/codegen.hpp"
+#include "dtrace/lang/definitions.hpp"
+
+namespace dtmalloc::dtrace {
+
+unsigned Generator::bound(const Node& node) {
+  const Node& argument = *node.binding->argument;
+  const bool native = argument.native != kNoType;
+  const unsigned reg = native ? this->argument(argument) : expression(argument);
+  convert(reg, native ? argument.native : argument.type, node.type, node);
+  return reg;
+}
+
+unsigned Generator::inlined(const Node& node) {
+  InlineDefinition& definition = *node.inlined;
+  std::vector<const Node*> before;
+  for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
+    before.push_back(std::exchange(definition.parameters[i].argument, node.children[i + 1]));
+  }
+  const unsigned reg = expression(*definition.body);
+  convert(reg, definition.body->type, node.type, node);
+  for (std::size_t i = 0; i < before.size(); ++i) definition.parameters[i].argument = before[i];
+  return reg;
+}
+
+// What a translated value is made from.
+const Node& Generator::source_of(const Node& node) {
+  const Node* at = &node;
+  while (at->inlined != nullptr) at = at->inlined->body;
+  return at->kind == NodeKind::xlate ? *at->children[0] : *at;
+}
+
+unsigned Generator::translated(const Node& value, const Node& expression_of, TypeId type) {
+  Translator& translator = *value.translator;
+  const Node* before = std::exchange(translator.input.argument, &source_of(value));
+  const unsigned reg = expression(expression_of);
+  convert(reg, expression_of.type, type, value);
+  translator.input.argument = before;
+  return reg;
+}
+
+// A whole structure: scratch memory, zero but for the members that are translated.
+unsigned Generator::translate(const Node& node) {
+  const Translator& translator = *node.translator;
+  const Type& output = type(translator.output);
+  if (type(node).kind == TypeKind::pointer) {
+    source_.fail("D_CG_DYN", node.place,
+                 "expression cannot evaluate to result of a translated pointer");
+  }
+  const unsigned base = integer(output.size, node);
+  emit(dif_registers(DifOp::allocs, base, 0, base));
+  for (const Translator::Conversion& conversion : translator.members) {
+    const Member& member = *types_.member(translator.output, conversion.member);
+    const unsigned value = translated(node, *conversion.value, member.type);
+    const unsigned place = integer(member.offset, node);
+    emit(dif_registers(DifOp::add, base, place, place));
+    if (kept_by_address(type(member.type).kind)) {
+      const unsigned size = integer(type(member.type).size, node);
+      emit(dif_registers(DifOp::copys, value, size, place));
+      release(size);
+    } else {
+      store(value, place, member.type);
+    }
+    release(place);
+    release(value);
+  }
+  return base;
+}
+
+}  // namespace dtmalloc::dtrace
