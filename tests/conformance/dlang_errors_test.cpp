@@ -483,7 +483,6 @@ TEST(DLanguage, SaysThatAFeatureIsNotModelled) {
       "BEGIN { self->x = 1; }",
       "BEGIN { a[1] = 2; }",
       "BEGIN { a[\"x\", pid] = 2; }",
-      "BEGIN { tracemem(arg0, 8); }",
       "BEGIN { trace(`kernel_symbol); }",
       "#pragma D attributes Stable/Stable/Common x\nBEGIN {}",
   };

@@ -2,6 +2,7 @@
 // Aggregations in the default layout: numbers, and the bars of distributions.
 // Counterpart:  dt_consume.c (dt_print_quantize, dt_print_lquantize, dt_print_llquantize,
 //               dt_print_aggs)
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -10,141 +11,140 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-// What the counts of one distribution add up to, and their signs.
-struct Totals {
-  long double sum = 0;  // of absolute values
-  bool positive = false, negative = false;
+constexpr int kColumns = 40;
 
-  explicit Totals(const std::vector<std::int64_t>& counts) {
-    for (const std::int64_t count : counts) {
-      sum += std::fabs(static_cast<long double>(count));
-      positive = positive || count > 0;
-      negative = negative || count < 0;
-    }
-  }
-};
-
-std::size_t bar_length(std::int64_t count, long double total, int columns) {
+std::size_t bar_length(std::int64_t value, long double total, int columns) {
   if (total == 0) return 0;
-  const long double share = std::fabs(static_cast<long double>(count)) * columns / total;
+  const long double share = std::fabs(static_cast<long double>(value)) * columns / total;
   return static_cast<std::size_t>(std::floor(share + 0.5L));
 }
 
-void print_line(std::string& out, std::int64_t count, const Totals& totals, std::uint64_t normal) {
-  constexpr int kColumns = 40;
-  if (!totals.negative) {
-    const std::size_t length = bar_length(count, totals.sum, kColumns);
+// Full blocks, then one of as many eighths as are left.
+void bar_of_blocks(std::string& out, std::int64_t value, long double total) {
+  constexpr int kEighths = 8;
+  const long double share = std::fabs(static_cast<long double>(value)) * kColumns / total;
+  const auto whole = static_cast<std::size_t>(share);
+  const auto eighths =
+      static_cast<std::size_t>((share - static_cast<long double>(whole)) * kEighths);
+  for (std::size_t i = 0; i < whole; ++i) out += "\u2588";
+  if (eighths != 0) {
+    out += "\xe2\x96";
+    out += static_cast<char>(0x90 - eighths);
+  }
+  out.append(kColumns - whole - (eighths != 0 ? 1 : 0), ' ');
+}
+
+}  // namespace
+
+void BarScale::add(std::int64_t value) {
+  constexpr long double kZoomed = 0.95L;  // of the columns, for the largest
+  const long double size = std::fabs(static_cast<long double>(value));
+  total_ = zoom_ ? std::max(total_, size / kZoomed) : total_ + size;
+  positive_ = positive_ || value > 0;
+  negative_ = negative_ || value < 0;
+}
+
+void print_bar(std::string& out, std::int64_t value, const BarScale& scale, std::uint64_t normal,
+               Encoding encoding) {
+  if (!scale.negative()) {
     out += '|';
-    out.append(length, '@');
-    out.append(kColumns - length, ' ');
-  } else if (!totals.positive) {
-    const std::size_t length = bar_length(count, totals.sum, kColumns);
+    if (scale.positive() && encoding == Encoding::utf8) {
+      bar_of_blocks(out, value, scale.total());
+    } else {
+      const std::size_t length = bar_length(value, scale.total(), kColumns);
+      out.append(length, '@');
+      out.append(kColumns - length, ' ');
+    }
+  } else if (!scale.positive()) {
+    const std::size_t length = bar_length(value, scale.total(), kColumns);
     out.append(kColumns - length, ' ');
     out.append(length, '@');
     out += '|';
   } else {
     constexpr int kHalf = kColumns / 2;
-    const std::size_t length = bar_length(count, totals.sum, kHalf);
-    const std::size_t left = count < 0 ? length : 0;
-    const std::size_t right = count > 0 ? length : 0;
+    const std::size_t length = bar_length(value, scale.total(), kHalf);
+    const std::size_t left = value < 0 ? length : 0;
+    const std::size_t right = value > 0 ? length : 0;
     out.append(kHalf - left, ' ');
     out.append(left, '@');
     out += '|';
     out.append(right, '@');
     out.append(kHalf - right, ' ');
   }
-  append(out, " %-9lld\n", static_cast<long long>(static_cast<std::uint64_t>(count) / normal));
+  append(out, " %-9lld\n", static_cast<long long>(static_cast<std::uint64_t>(value) / normal));
 }
 
-// The label of a bucket, 16 columns.
-std::string bucket_label(const AggSpec& spec, const std::vector<std::int64_t>& bounds,
-                         std::size_t bucket) {
-  std::string label;
-  switch (spec.function) {
+BucketValues::BucketValues(const AggSpec& spec) : spec_(spec) {
+  if (spec.function == AggFunction::llquantize) bounds_ = llquantize_bounds(spec);
+}
+
+std::int64_t BucketValues::value(std::size_t bucket) const {
+  const auto inner = static_cast<std::int64_t>(bucket == 0 ? 0 : bucket - 1);
+  switch (spec_.function) {
     case AggFunction::quantize:
-      append(label, "%16lld",
-             static_cast<long long>(quantize_bucket_value(static_cast<int>(bucket))));
-      break;
-    case AggFunction::lquantize: {
-      const std::int64_t step = spec.step;
-      const auto lower = spec.base + (static_cast<std::int64_t>(bucket) - 1) * step;
-      std::string text;
-      if (bucket == 0) {
-        append(text, "< %d", spec.base);
-      } else if (bucket == spec.levels + 1) {
-        append(text, ">= %lld", static_cast<long long>(lower));
-      } else {
-        append(text, "%lld", static_cast<long long>(lower));
-      }
-      append(label, "%16s", text.c_str());
-      break;
-    }
-    default: {
-      std::string text;
-      if (bucket == 0) {
-        append(text, "< %lld", static_cast<long long>(bounds.front()));
-      } else {
-        append(text, bucket == bounds.size() ? ">= %lld" : "%lld",
-               static_cast<long long>(bounds[bucket - 1]));
-      }
-      append(label, "%16s", text.c_str());
-      break;
-    }
+      return quantize_bucket_value(static_cast<int>(bucket));
+    case AggFunction::lquantize:
+      return spec_.base + inner * std::int64_t{spec_.step};
+    default:
+      return bounds_[static_cast<std::size_t>(inner)];
   }
-  return label;
 }
 
-}  // namespace
+// 16 columns.
+std::string BucketValues::label(std::size_t bucket) const {
+  std::string number = std::to_string(value(bucket));
+  if (spec_.function != AggFunction::quantize) {
+    if (bucket == 0) number = "< " + number;
+    if (bucket + 1 == spec_.words) number = ">= " + number;
+  }
+  std::string text;
+  append(text, "%16s", number.c_str());
+  return text;
+}
 
 bool is_distribution(AggFunction function) {
   return function == AggFunction::quantize || function == AggFunction::lquantize ||
          function == AggFunction::llquantize;
 }
 
-void print_distribution(std::string& out, const AggTable& table,
-                        const std::vector<std::int64_t>& data) {
-  const AggSpec& spec = table.spec;
-  const std::vector<std::int64_t> bounds = spec.function == AggFunction::llquantize
-                                               ? llquantize_bounds(spec)
-                                               : std::vector<std::int64_t>();
-  const std::size_t last_bucket = data.size() - 1;
-  std::size_t first = 0;
-  while (first < last_bucket && data[first] == 0) ++first;
-  std::size_t last = last_bucket;
-  if (data[first] == 0) {
+Buckets shown_buckets(const AggSpec& spec, const std::vector<std::int64_t>& data) {
+  const std::size_t end = data.size() - 1;
+  Buckets shown{0, end};
+  while (shown.first < end && data[shown.first] == 0) ++shown.first;
+  if (data[shown.first] == 0) {
     // No data.
     switch (spec.function) {
       case AggFunction::quantize:
-        first = kQuantizeZero - 1;
-        last = kQuantizeZero + 1;
-        break;
+        return {kQuantizeZero - 1, kQuantizeZero + 1};
       case AggFunction::lquantize:
-        first = 0;
-        last = 2;
-        break;
+        return {0, std::min<std::size_t>(2, end)};
       default:
-        first = 0;
-        last = 1;
-        break;
+        return {0, std::min<std::size_t>(1, end)};
     }
-    if (last > last_bucket) last = last_bucket;
-  } else {
-    while (last > first && data[last] == 0) --last;
-    if (first > 0) --first;
-    if (last < last_bucket) ++last;
   }
+  while (data[shown.last] == 0) --shown.last;
+  if (shown.first > 0) --shown.first;
+  if (shown.last < end) ++shown.last;
+  return shown;
+}
+
+void print_distribution(std::string& out, const AggTable& table,
+                        const std::vector<std::int64_t>& data, const AggDisplay& display) {
+  const Buckets shown = shown_buckets(table.spec, data);
   append(out, "\n%16s %41s %-9s\n", "value", "------------- Distribution -------------", "count");
-  const Totals totals(data);
-  for (std::size_t bucket = first; bucket <= last; ++bucket) {
-    out += bucket_label(spec, bounds, bucket) + " ";
-    print_line(out, data[bucket], totals, table.normal);
+  BarScale scale(display.aggzoom);
+  for (const std::int64_t count : data) scale.add(count);
+  const BucketValues values(table.spec);
+  for (std::size_t bucket = shown.first; bucket <= shown.last; ++bucket) {
+    out += values.label(bucket) + " ";
+    print_bar(out, data[bucket], scale, table.normal, display.encoding);
   }
 }
 
 void print_aggregation_value(std::string& out, const AggTable& table,
-                             const std::vector<std::int64_t>& data) {
+                             const std::vector<std::int64_t>& data, const AggDisplay& display) {
   if (is_distribution(table.spec.function)) {
-    print_distribution(out, table, data);
+    print_distribution(out, table, data, display);
     return;
   }
   switch (table.spec.function) {
@@ -166,11 +166,13 @@ void print_aggregation_value(std::string& out, const AggTable& table,
 }
 
 void print_rows(std::string& out, const std::vector<const AggTable*>& tables,
-                const std::vector<AggRow>& rows, const SymbolText& symbols) {
+                const std::vector<AggRow>& rows, const SymbolText& symbols,
+                const AggDisplay& display) {
+  if (tables.size() == 1 && print_rows_packed(out, *tables[0], rows, symbols, display)) return;
   for (const AggRow& row : rows) {
     for (const KeyPart& part : row.parts) print_key(out, part, symbols);
     for (std::size_t i = 0; i < tables.size(); ++i) {
-      print_aggregation_value(out, *tables[i], *row.data[i]);
+      print_aggregation_value(out, *tables[i], *row.data[i], display);
     }
     out += '\n';
   }

@@ -21,7 +21,9 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void print_bytes(std::string& out, std::span<const std::byte> bytes, bool quiet, bool rawbytes) {
+// Text in `width` columns, negative: at the left; what is no text as a dump.
+void print_bytes(std::string& out, std::span<const std::byte> bytes, int width, bool quiet,
+                 bool rawbytes) {
   if (!rawbytes) {
     const std::byte* end = std::find_if_not(bytes.data(), bytes.data() + bytes.size(), is_text);
     const auto length = static_cast<std::size_t>(end - bytes.data());
@@ -33,7 +35,7 @@ void print_bytes(std::string& out, std::span<const std::byte> bytes, bool quiet,
       if (quiet && length < bytes.size()) {
         out += text;
       } else {
-        append(out, "  %-33.*s", static_cast<int>(text.size()), text.data());
+        append(out, "  %*.*s", width, static_cast<int>(text.size()), text.data());
       }
       return;
     }
@@ -97,7 +99,7 @@ void print_traced(std::string& out, std::span<const std::byte> bytes, bool quiet
       append(out, quiet ? "%d" : " %3d", static_cast<int>(unsigned_value(bytes)));
       break;
     default:
-      print_bytes(out, bytes, quiet, rawbytes);
+      print_bytes(out, bytes, -33, quiet, rawbytes);
       break;
   }
 }
@@ -123,16 +125,27 @@ void print_dump(std::string& out, std::span<const std::byte> bytes) {
   }
 }
 
-void print_key(std::string& out, const KeyPart& part, const SymbolText& symbols) {
+void print_key(std::string& out, const KeyPart& part, const SymbolText& symbols, bool packed) {
   if (part.desc.form != ValueForm::plain) {
     symbols.print(out, part.desc.form, std::as_bytes(std::span(part.bytes)));
     return;
   }
   if (part.desc.by_ref && part.desc.is_string) {
-    append(out, "  %-50s", part.bytes.c_str());
+    append(out, packed ? "  %16s" : "  %-50s", part.bytes.c_str());
     return;
   }
-  print_traced(out, std::as_bytes(std::span(part.bytes)), false, false);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(part.bytes));
+  switch (bytes.size()) {
+    case 1:
+    case 2:
+    case 4:
+    case 8:
+      print_traced(out, bytes, false, false);
+      break;
+    default:
+      print_bytes(out, bytes, packed ? 16 : -50, false, false);
+      break;
+  }
 }
 
 }  // namespace dtmalloc::dtrace

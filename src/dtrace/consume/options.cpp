@@ -109,14 +109,14 @@ constexpr OptionInfo kOptions[] = {
     {"temporal", kRuntime, Kind::flag},
     {"ustackframes", kRuntime, Kind::flag},
 
-    {"agghist", kDynamic, Kind::refused},
-    {"aggpack", kDynamic, Kind::refused},
+    {"agghist", kDynamic, Kind::flag},
+    {"aggpack", kDynamic, Kind::flag},
     {"aggrate", kDynamic, Kind::rate},
     {"aggsortkey", kDynamic, Kind::flag},
     {"aggsortkeypos", kDynamic, Kind::flag},
     {"aggsortpos", kDynamic, Kind::flag},
     {"aggsortrev", kDynamic, Kind::flag},
-    {"aggzoom", kDynamic, Kind::refused},
+    {"aggzoom", kDynamic, Kind::flag},
     {"flowindent", kDynamic, Kind::flag},
     {"quiet", kDynamic, Kind::flag},
     {"rawbytes", kDynamic, Kind::flag},
@@ -325,8 +325,9 @@ std::string Options::set(std::string_view name, std::string_view value, bool fro
       values_[std::string(name)] = value == "manual";
       return {};
     case Kind::encoding:
-      if (value == "ascii") return {};
-      return value == "utf8" ? "not modelled: encoding utf8" : kInvalidValue;
+      if (value != "ascii" && value != "utf8") return kInvalidValue;
+      values_[std::string(name)] = value == "ascii" ? 1 : 2;  // enum Encoding
+      return {};
     case Kind::cpp_argument:
       if (name == "cpphdrs") {
         if (value.data() != nullptr) return kInvalidValue;

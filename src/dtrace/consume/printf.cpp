@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
 
 #include "dtrace/consume/format.hpp"
 
@@ -56,6 +57,10 @@ void append_number(std::string& out, const std::string& conversion, unsigned lon
   append(out, conversion.c_str(), value);
 }
 void append_character(std::string& out, const std::string& conversion, int value) {
+  append(out, conversion.c_str(), value);
+}
+template <typename Number>
+void append_double(std::string& out, const std::string& conversion, Number value) {
   append(out, conversion.c_str(), value);
 }
 void append_string(std::string& out, const std::string& conversion, const std::string& value) {
@@ -135,9 +140,52 @@ std::string time_text(std::int64_t nanoseconds, char letter, const TimeFormat& f
   return {text, length};
 }
 
+// A wide character in UTF-8; what is none is a question mark.
+void append_wide(std::string& out, std::uint32_t c) {
+  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = '?';
+  if (c < 0x80) {
+    out += static_cast<char>(c);
+    return;
+  }
+  const int following = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  constexpr unsigned kLeads[] = {0, 0xc0, 0xe0, 0xf0};
+  out += static_cast<char>(kLeads[following] | c >> (6 * following));
+  for (int i = following - 1; i >= 0; --i) {
+    out += static_cast<char>(0x80 | (c >> (6 * i) & 0x3f));
+  }
+}
+
+std::string wide_text(std::span<const std::byte> bytes) {
+  std::string text;
+  for (; bytes.size() >= 4; bytes = bytes.subspan(4)) {
+    const auto c = static_cast<std::uint32_t>(unsigned_value(bytes.first(4)));
+    if (c == 0) break;
+    append_wide(text, c);
+  }
+  return text;
+}
+
+void append_floating(std::string& out, const std::function<std::string(const char*)>& conversion,
+                     std::span<const std::byte> bytes) {
+  if (bytes.size() == sizeof(float)) {
+    float number = 0;
+    std::memcpy(&number, bytes.data(), sizeof number);
+    append_double(out, conversion(""), static_cast<double>(number));
+  } else if (bytes.size() == sizeof(double)) {
+    double number = 0;
+    std::memcpy(&number, bytes.data(), sizeof number);
+    append_double(out, conversion(""), number);
+  } else {
+    long double number = 0;
+    std::memcpy(&number, bytes.data(), std::min(bytes.size(), sizeof number));
+    append_double(out, conversion("L"), number);
+  }
+}
+
 void print_conversion(std::string& out, const Conversion& conversion, const Columns& columns,
                       const Datum& datum, const TimeFormat& time) {
   const std::span<const std::byte> bytes = datum.bytes;
+  const bool wide = conversion.modifier == "l" || conversion.modifier == "w";
   const auto c = [&](const char* length, char letter) {
     return c_conversion(conversion, columns, length, letter);
   };
@@ -175,7 +223,13 @@ void print_conversion(std::string& out, const Conversion& conversion, const Colu
       break;
     }
     case 'c':
-      append_character(out, c("", 'c'), static_cast<int>(unsigned_value(bytes) & 0xff));
+      if (wide) {
+        std::string text;
+        append_wide(text, static_cast<std::uint32_t>(unsigned_value(bytes)));
+        append_string(out, c("", 's'), text);
+      } else {
+        append_character(out, c("", 'c'), static_cast<int>(unsigned_value(bytes) & 0xff));
+      }
       break;
     case 'C': {
       const char character = static_cast<char>(unsigned_value(bytes));
@@ -184,7 +238,7 @@ void print_conversion(std::string& out, const Conversion& conversion, const Colu
     }
     case 's':
     case 'I':
-      append_string(out, c("", 's'), text_of(bytes));
+      append_string(out, c("", 's'), wide ? wide_text(bytes) : text_of(bytes));
       break;
     case 'S':
       append_string(out, c("", 's'), escaped(text_of(bytes)));
@@ -196,6 +250,14 @@ void print_conversion(std::string& out, const Conversion& conversion, const Colu
     case 'P':
       append_string(out, c("", 's'), std::to_string(unsigned_value(bytes) & 0xffff));
       break;
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'g':
+    case 'G':
+      append_floating(
+          out, [&](const char* length) { return c(length, conversion.conversion); }, bytes);
+      break;
     default:
       // A conversion without a printer of its own shows the number.
       append(out, "0x%llx", static_cast<unsigned long long>(unsigned_value(bytes)));
@@ -203,47 +265,38 @@ void print_conversion(std::string& out, const Conversion& conversion, const Colu
   }
 }
 
-// %@: the value of an aggregation.
+// %@: the value of an aggregation. count() and its like are divided as the conversion reads them;
+// avg() and stddev() are unsigned, unlike in the default layout.
 void print_aggregation_conversion(std::string& out, const Conversion& conversion,
-                                  const AggTable& table, const std::vector<std::int64_t>& data) {
-  if (is_distribution(table.spec.function)) {
-    print_distribution(out, table, data);
+                                  const Columns& columns, const AggTable& table,
+                                  const std::vector<std::int64_t>& data, const TimeFormat& time,
+                                  const AggDisplay& display) {
+  const AggFunction function = table.spec.function;
+  if (is_distribution(function)) {
+    print_distribution(out, table, data, display);
     return;
   }
+  Conversion shown = conversion;
+  const char letter = conversion.conversion;
+  const bool as_unsigned =
+      letter == 'u' || letter == 'o' || letter == 'x' || letter == 'X' || letter == 'p';
   std::uint64_t value = 0;
-  bool is_signed = true;
-  switch (table.spec.function) {
-    case AggFunction::avg:
-      // Unsigned, unlike in the default layout.
-      value = data[0] == 0 ? 0
-                           : static_cast<std::uint64_t>(data[1]) / table.normal /
-                                 static_cast<std::uint64_t>(data[0]);
-      is_signed = false;
-      break;
-    case AggFunction::stddev:
-      value = stddev_value(data, table.normal);
-      is_signed = false;
-      break;
-    default:
-      value = static_cast<std::uint64_t>(
-          divide_wrapping(data[0], static_cast<std::int64_t>(table.normal)));
-      break;
+  if (function == AggFunction::avg) {
+    value = data[0] == 0 ? 0
+                         : static_cast<std::uint64_t>(data[1]) / table.normal /
+                               static_cast<std::uint64_t>(data[0]);
+    if (!as_unsigned) shown.conversion = 'u';
+  } else if (function == AggFunction::stddev) {
+    value = stddev_value(data, table.normal);
+    if (!as_unsigned) shown.conversion = 'u';
+  } else if (as_unsigned) {
+    value = static_cast<std::uint64_t>(data[0]) / table.normal;
+  } else {
+    value = static_cast<std::uint64_t>(
+        divide_wrapping(data[0], static_cast<std::int64_t>(table.normal)));
   }
-  char letter = conversion.conversion;
-  switch (letter) {
-    case 'u':
-    case 'o':
-    case 'x':
-    case 'X':
-      break;
-    case 'p':
-      letter = 'x';
-      break;
-    default:
-      letter = is_signed ? 'd' : 'u';
-      break;
-  }
-  append_number(out, c_conversion(conversion, columns_of(conversion), "ll", letter), value);
+  ValueDesc number;
+  print_conversion(out, shown, columns, {number, std::as_bytes(std::span(&value, 1))}, time);
 }
 
 }  // namespace
@@ -271,9 +324,15 @@ void print_format(std::string& out, const Format& format, const std::vector<Datu
 
 void print_format_row(std::string& out, const Format& format,
                       const std::vector<const AggTable*>& tables, const AggRow& row,
-                      const TimeFormat& time) {
+                      const TimeFormat& time, const AggDisplay& display) {
   std::size_t next_key = 0;
   std::size_t next_table = 0;
+  const auto bytes_of = [](const KeyPart& part) { return std::as_bytes(std::span(part.bytes)); };
+  const auto take_int = [&] {
+    return next_key < row.parts.size()
+               ? static_cast<int>(signed_value(bytes_of(row.parts[next_key++])))
+               : 0;
+  };
   for (const Conversion& conversion : format.conversions) {
     out += conversion.literal;
     if (conversion.conversion == 0) continue;
@@ -281,16 +340,19 @@ void print_format_row(std::string& out, const Format& format,
       out += '%';
       continue;
     }
+    Columns columns = columns_of(conversion);
+    if (conversion.width_arg) columns.width = take_int();
+    if (conversion.precision_arg) columns.precision = take_int();
     if (conversion.aggregation) {
       // The last aggregation repeats.
       const std::size_t at = std::min(next_table++, tables.size() - 1);
-      print_aggregation_conversion(out, conversion, *tables[at], *row.data[at]);
+      print_aggregation_conversion(out, conversion, columns, *tables[at], *row.data[at], time,
+                                   display);
       continue;
     }
     if (next_key >= row.parts.size()) continue;
     const KeyPart& part = row.parts[next_key++];
-    print_conversion(out, conversion, columns_of(conversion),
-                     {part.desc, std::as_bytes(std::span(part.bytes))}, time);
+    print_conversion(out, conversion, columns, {part.desc, bytes_of(part)}, time);
   }
 }
 

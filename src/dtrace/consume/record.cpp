@@ -102,6 +102,15 @@ void Session::Impl::print_error(const Record& record) {
   message(text);
 }
 
+AggDisplay Session::Impl::display() const {
+  AggDisplay display;
+  display.aggzoom = options.is_set("aggzoom");
+  display.aggpack = options.is_set("aggpack");
+  display.agghist = options.is_set("agghist");
+  display.encoding = static_cast<Encoding>(options.get("encoding"));
+  return display;
+}
+
 void Session::Impl::print_aggregations(std::string& text, const Action& action) {
   std::vector<const AggTable*> tables;
   for (const std::uint32_t id : action.printed) {
@@ -111,10 +120,10 @@ void Session::Impl::print_aggregations(std::string& text, const Action& action) 
   const std::vector<AggRow> rows = sorted_rows(tables, options, strsize());
   if (action.format == nullptr) {
     text += '\n';
-    print_rows(text, tables, rows, symbol_text());
+    print_rows(text, tables, rows, symbol_text(), display());
   } else {
     for (const AggRow& row : rows) {
-      print_format_row(text, *action.format, tables, row, time_format());
+      print_format_row(text, *action.format, tables, row, time_format(), display());
     }
   }
   for (const AggTable* table : tables) {
@@ -137,6 +146,21 @@ void Session::Impl::do_action(std::string& text, const Record& record,
       }
       print_traced(text, field(0), quiet(), options.is_set("rawbytes"));
       break;
+    case ActionKind::print:
+      print_typed(text, catalog.types(), {recorded.fields.at(0).desc, field(0)});
+      break;
+    case ActionKind::tracemem: {
+      const std::span<const std::byte> bytes = field(recorded.fields.size() - 1);
+      const std::uint64_t wanted = recorded.fields.size() > 1 ? unsigned_value(field(0)) : 0;
+      print_dump(text, wanted == 0 || wanted > bytes.size() ? bytes : bytes.first(wanted));
+      break;
+    }
+    case ActionKind::printm: {
+      const std::span<const std::byte> bytes = field(0);
+      const std::uint64_t length = unsigned_value(bytes.first(8));
+      if (length != 0) print_dump(text, bytes.subspan(8, length));
+      break;
+    }
     case ActionKind::printf: {
       std::vector<Datum> values;
       for (std::size_t i = 0; i < recorded.fields.size(); ++i) {
@@ -204,7 +228,7 @@ void Session::Impl::print_unprinted() {
     if (table.printed) continue;
     std::string text;
     const std::vector<const AggTable*> tables = {&table};
-    print_rows(text, tables, sorted_rows(tables, options, strsize()), symbol_text());
+    print_rows(text, tables, sorted_rows(tables, options, strsize()), symbol_text(), display());
     act_out(text);
   }
 }

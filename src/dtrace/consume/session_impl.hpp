@@ -157,6 +157,8 @@ struct Session::Impl {
   void print_error(const Record& record);
   std::string error_head(const Ecb& ecb) const;  // "error on enabled probe ID 2 (ID 1: ...): "
   void do_action(std::string& text, const Record& record, const RecordedAction& action);
+  AggDisplay display() const;
+
   // --- control.cpp: the actions that act on the consumer itself
   Result<void> check_sinks() const;  // for the programs enabled
   void control_action(std::string& text, const Record& record, const RecordedAction& action);

@@ -232,9 +232,15 @@ std::unique_ptr<Ecb> Consumer::make_ecb(const std::shared_ptr<const Program>& pr
       case ActionKind::system:
       case ActionKind::freopen:
       case ActionKind::trace:
+      case ActionKind::print:
+      case ActionKind::tracemem:
       case ActionKind::printf:
         for (const Value& value : action.values) store(value, index++, recorded);
         if (action.values.empty()) layout.place(0, 1);  // a printf of literal text
+        break;
+      case ActionKind::printm:
+        store(action.values.at(0), index, recorded);
+        ecb->steps.back().kind = StepKind::store_memory;
         break;
       case ActionKind::exit:
         store(action.values.at(0), index, recorded);

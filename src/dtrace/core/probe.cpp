@@ -172,6 +172,25 @@ void copy_form(const Firing& firing, ValueForm form, std::uint64_t value, std::b
   }
 }
 
+enum class Copied : std::uint8_t { yes, fault, too_long };
+
+// What the pair at `pair` refers to: its length, then its bytes.
+Copied copy_memory(DifState& state, std::uint64_t pair, std::byte* to, std::uint32_t size) {
+  std::uint64_t reference[2];  // address, length
+  if (!copy_bytes(state, pair, reinterpret_cast<std::byte*>(reference), sizeof reference)) {
+    return Copied::fault;
+  }
+  const std::uint64_t length = reference[1];
+  if (length > size - sizeof length) return Copied::too_long;
+  std::memcpy(to, &length, sizeof length);
+  to += sizeof length;
+  if (!copy_bytes(state, reference[0], to, static_cast<std::uint32_t>(length))) {
+    return Copied::fault;
+  }
+  std::memset(to + length, 0, size - sizeof length - length);
+  return Copied::yes;
+}
+
 bool may_fire(EcbRole role, Activity activity) {
   switch (role) {
     case EcbRole::begin:
@@ -540,6 +559,17 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
         break;
       case StepKind::user_address:
         copy_form(firing, ValueForm::uaddr, value, place, step.size);
+        break;
+      case StepKind::store_memory:
+        switch (copy_memory(dif, value, place, step.size)) {
+          case Copied::yes:
+            break;
+          case Copied::fault:
+            return fault(ecb, firing, state, step.index);
+          case Copied::too_long:
+            ++buffer.drops;
+            return;
+        }
         break;
       case StepKind::exit: {
         std::memcpy(place, &value, step.size);

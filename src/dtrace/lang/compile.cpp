@@ -258,6 +258,7 @@ class Compiler {
       case ActionKind::printf:
       case ActionKind::system:
       case ActionKind::freopen:
+      case ActionKind::tracemem:
         return std::max<std::uint32_t>(1, values);
       case ActionKind::printa:
         return static_cast<std::uint32_t>(action.printed.size());

@@ -37,6 +37,7 @@ ValueDesc describe_type(const TypeTable& types, TypeId id, std::uint32_t strsize
       desc.by_ref = true;
       break;
     default:
+      desc.by_ref = type.size > 8;  // long double
       break;
   }
   return desc;

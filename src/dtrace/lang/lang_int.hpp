@@ -226,7 +226,6 @@ class Sema {
                                const char* text);
   // sema_action.cpp
   Value value_as(Node& node, const ValueDesc& desc);
-  Action trace_action(Node& call);
   Action exit_action(Node& call);
   Action aggregation_action(Node& call, ActionKind kind);
   // sema_control.cpp
@@ -240,6 +239,13 @@ class Sema {
  private:
   const AggregationDesc& defined_aggregation(Node& call, std::size_t argument,
                                              const std::string& family);
+  // sema_record.cpp
+  void expect_arguments(const Node& call, std::size_t least, std::size_t most) const;
+  Action trace_action(Node& call, ActionKind kind);
+  std::uint32_t recorded_bytes(const Node& size, std::string_view tag, std::string_view function,
+                               int number) const;
+  Action tracemem_action(Node& call);
+  Action printm_action(Node& call);
   // sema_format.cpp
   Action printf_action(Node& call);
   Action printa_action(Node& call);

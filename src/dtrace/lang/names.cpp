@@ -31,6 +31,9 @@ constexpr std::string_view kRwlock = "struct rwlock *";
 constexpr std::string_view kSx = "struct sx *";
 constexpr std::array kFunctions = {
     action("trace", ActionKind::trace),
+    action("print", ActionKind::print),
+    action("tracemem", ActionKind::tracemem),
+    action("printm", ActionKind::printm),
     action("printf", ActionKind::printf),
     action("printa", ActionKind::printa),
     action("exit", ActionKind::exit),
@@ -122,9 +125,6 @@ constexpr std::array kFunctions = {
     subroutine("getmajor", kSubrGetmajor, "genunix`major_t", "genunix`dev_t"),
     subroutine("getminor", kSubrGetminor, "genunix`minor_t", "genunix`dev_t"),
     subroutine("getf", kSubrGetf, "file_t *", "int"),
-    missing("print"),
-    missing("tracemem"),
-    missing("printm"),
 };
 
 constexpr std::array kBuiltins = {

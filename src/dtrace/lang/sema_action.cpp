@@ -36,7 +36,12 @@ Action Sema::statement(Node& node) {
     const FunctionInfo& info = *find_function(node.children[0]->text);
     switch (static_cast<ActionKind>(info.id)) {
       case ActionKind::trace:
-        return trace_action(node);
+      case ActionKind::print:
+        return trace_action(node, static_cast<ActionKind>(info.id));
+      case ActionKind::tracemem:
+        return tracemem_action(node);
+      case ActionKind::printm:
+        return printm_action(node);
       case ActionKind::printf:
         return printf_action(node);
       case ActionKind::printa:
@@ -81,30 +86,6 @@ Action Sema::statement(Node& node) {
   ValueDesc nothing = describe(node);
   nothing.size = nothing.by_ref ? nothing.size : 0;
   action.values.push_back(value_as(node, nothing));
-  return action;
-}
-
-Action Sema::trace_action(Node& call) {
-  if (call.children.size() != 2) {
-    const std::size_t passed = call.children.size() - 1;
-    fail("D_PROTO_LEN", call,
-         fmt::format("trace( ) prototype mismatch: {} arg{} passed, 1 expected", passed,
-                     passed == 1 ? "" : "s"));
-  }
-  Node& argument = *call.children[1];
-  expression(argument);
-  if (is_translated_pointer(argument)) {
-    fail("D_TRACE_DYN", argument, "trace( ) may not be applied to a translated pointer");
-  }
-  if (is_dynamic(argument)) {
-    fail("D_TRACE_AGG", argument, "trace( ) may not be applied to an aggregation");
-  }
-  if (type_of(argument).size == 0) {
-    fail("D_TRACE_VOID", argument, "trace( ) may not be applied to a void expression");
-  }
-  Action action;
-  action.kind = ActionKind::trace;
-  action.values.push_back(value(argument));
   return action;
 }
 

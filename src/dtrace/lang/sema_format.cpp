@@ -8,6 +8,8 @@
 namespace dtmalloc::dtrace {
 namespace {
 
+constexpr std::uint64_t kWideCharacter = 4;  // sizeof (wchar_t)
+
 std::string shown_name(const Conversion& conversion) {
   return conversion.modifier + conversion.conversion;
 }
@@ -85,7 +87,11 @@ bool Sema::conversion_accepts(const Conversion& conversion, TypeId id) const {
     case 's':
     case 'S':
     case 'I':
-      if (!modifier.empty()) return false;
+      if (!modifier.empty()) {
+        const Type& element = types_[types_.resolve(type.target)];
+        return type.kind == TypeKind::array && element.kind == TypeKind::integer &&
+               element.size == kWideCharacter;
+      }
       return type.kind == TypeKind::string ||
              (type.kind == TypeKind::array && types_[types_.resolve(type.target)].is_char);
     case 'P':
@@ -102,6 +108,12 @@ bool Sema::conversion_accepts(const Conversion& conversion, TypeId id) const {
     case 'Y':
     case 'T':
       return integer && type.size == 8;
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'g':
+    case 'G':
+      return type.kind == TypeKind::floating;
     default:
       return false;
   }
@@ -260,16 +272,35 @@ Action Sema::printa_action(Node& call) {
     for (const Conversion& conversion : format->conversions) {
       if (conversion.conversion == 0 || conversion.conversion == '%') continue;
       ++number;
-      if (conversion.width_arg || conversion.precision_arg) {
-        unsupported(text.place, fmt::format("'*' in the format of {}( ) is", function));
-      }
-      if (conversion.aggregation) continue;
-      if (key >= leader->keys.size()) {
-        fail("D_PRINTF_ARG_PROTO", text,
+      const auto missing = [&](std::string_view tag, const std::string& what) {
+        fail(tag, text,
              fmt::format("{}( ) prototype mismatch: conversion #{} (%{}) is missing a "
-                         "corresponding value argument",
-                         function, number, shown_name(conversion)));
+                         "corresponding {} argument",
+                         function, number, shown_name(conversion), what));
+      };
+      // A '*' takes a key as well.
+      for (const std::string_view star : {"*", ".*"}) {
+        if (!(star == "*" ? conversion.width_arg : conversion.precision_arg)) continue;
+        if (key >= leader->keys.size()) {
+          missing("D_PRINTF_DYN_PROTO", fmt::format("\"{}\"", star));
+        }
+        Node shape;
+        shape.type = leader->keys[key].type;
+        if (!is_integer(shape) || type_of(shape).size > 4) {
+          fail("D_PRINTF_DYN_TYPE", text,
+               fmt::format("{}( ) argument #{} is incompatible with conversion #{} "
+                           "prototype:\n\tconversion: % {} {}\n\t prototype: int\n\t  argument: {}",
+                           function, key + 2, number, star, shown_name(conversion),
+                           type_name(shape)));
+        }
+        ++key;
       }
+      if (conversion.aggregation) {
+        check_conversion(conversion, number, types_.int64_type, "aggregating action", text,
+                         function);
+        continue;
+      }
+      if (key >= leader->keys.size()) missing("D_PRINTF_ARG_PROTO", "value");
       check_conversion(conversion, number, leader->keys[key].type,
                        fmt::format("argument #{}", key + 2), text, function);
       ++key;
