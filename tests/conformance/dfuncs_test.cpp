@@ -2,9 +2,13 @@
 // What D programs print by print, tracemem, printm, printf and printa: each row is a program and
 // the bytes that dtrace(1) prints for it, or the refusal.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <dtmalloc/dtrace/session.hpp>
 #include <dtmalloc/kernel.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +52,7 @@ class DFunctions : public ::testing::Test {
       const auto set = session->set_option(option);
       EXPECT_TRUE(set) << option << ": " << (set ? "" : set.error().message);
     }
+    if (at_exit) session->print_aggregations_at_exit();
     ProgramSource source;
     source.text = program;
     auto compiled = session->compile(source);
@@ -64,6 +69,7 @@ class DFunctions : public ::testing::Test {
   std::unique_ptr<Kernel> kernel;
   std::unique_ptr<Framework> framework;
   std::unique_ptr<Session> session;
+  bool at_exit = false;
   std::string out, err;
 };
 
@@ -471,6 +477,79 @@ TEST_F(DFunctions, AggregationKeysOfEveryKind) {
   EXPECT_EQ(refusal("@a = quantize(1, \"x\");"),
             "D_PROTO_ARG in action list: quantize( ) increment value (argument #1) must be of "
             "scalar type");
+}
+
+// What a checker of the host says of a document: its standard output.
+std::string checked(const std::string& checker, const std::string& document) {
+  std::string path = (std::filesystem::temp_directory_path() / "dtm_document.XXXXXX").string();
+  const int file = mkstemp(path.data());
+  EXPECT_EQ(write(file, document.data(), document.size()), static_cast<ssize_t>(document.size()));
+  close(file);
+  FILE* pipe = popen((checker + " " + path + " 2>&1").c_str(), "r");
+  std::string said;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) said += static_cast<char>(c);
+  EXPECT_EQ(pclose(pipe), 0) << checker << ": " << said << document;
+  std::filesystem::remove(path);
+  return said;
+}
+
+// REQ: DFUNCS-50 DFUNCS-51
+TEST_F(DFunctions, StructuredOutput) {
+  const std::string program =
+      "BEGIN {trace(1); trace(\"s\"); printf(\"%d-%s\", -2, \"x\"); printf(\"text\"); @a[\"k\", 2] "
+      "= "
+      "sum(3); @q = quantize(1); printa(@a); printa(@q); this->p = alloca(3); bcopy(\"ab\", "
+      "this->p, "
+      "3); tracemem(this->p, 3); printm(4, memref(this->p, 2)); print(5); exit(3);} END {x = 1;}";
+  run_program(program, {"oformat=json"});
+  EXPECT_EQ(session->exit_status(), 3);
+  EXPECT_EQ(err, "dtrace: description 'BEGIN ' matched 2 probes\n");
+  EXPECT_EQ(checked("jq -c '.dtrace.probes | map([.cpu, .id, .provider, .module, .name])'", out),
+            "[[0,1,\"dtrace\",\"\",\"BEGIN\"]]\n");
+  EXPECT_EQ(
+      checked("jq -c '.dtrace.probes[0].output[0:7]'", out),
+      "[{\"value\":1},{\"value\":\"s\"},{\"message\":\"-2-x\"},{\"value\":-2},{\"value\":\"x\"},{"
+      "\"message\":\"text\"},{\"value\":0}]\n");
+  EXPECT_EQ(
+      checked("jq -c '.dtrace.probes[0].output[7:9]'", out),
+      "[{\"aggregation-data\":[{\"keys\":[\"k\",2],\"sum\":3}],\"aggregation-name\":\"a\"},{"
+      "\"aggregation-data\":[{\"keys\":[],\"buckets\":[{\"value\":0,\"count\":0},{\"value\":1,"
+      "\"count\":1},{\"value\":2,\"count\":0}]}],\"aggregation-name\":\"q\"}]\n");
+  EXPECT_EQ(checked("jq -c '.dtrace.probes[0].output[9:] | map(del(.type[]?.ctfid))'", out),
+            "[{\"tracemem\":\"0x616200\"},{\"printm\":\"0x6162\"},{\"type\":[{\"object-name\":"
+            "\"kernel\",\"name\":\"int\",\"value\":\"0x5\"}]}]\n");
+  run_program(program, {"oformat=xml,pretty"});
+  checked("xmllint --noout", out);
+  EXPECT_NE(out.find("<module/>"), std::string::npos);
+  EXPECT_EQ(checked("xmllint --xpath 'count(/dtrace/probes/output)'", out).substr(0, 2), "12");
+  run_program(program, {"oformat=html"});
+  EXPECT_EQ(out.find("output"), std::string::npos);
+  EXPECT_NE(out.find("<div class=\"data\" data-tag=\"message\">-2-x</div>"), std::string::npos);
+  checked("xmllint --html --noout", out);
+  // What prints nothing has no object.
+  EXPECT_EQ(run("exit(0);", {"oformat=json"}), "{\"dtrace\": {\"probes\": []}}");
+  EXPECT_EQ(run("printf(\"x\");", {"oformat=text", "quiet"}), "x");
+}
+
+// REQ: DFUNCS-52
+TEST_F(DFunctions, StructuredDrops) {
+  run("printm(3, memref(alloca(4), 4));", {"oformat=json"});
+  EXPECT_EQ(
+      checked("jq -c '.dtrace.probes[0] | del(.timestamp)'", out),
+      "{\"cpu\":0,\"id\":-1,\"provider\":\"dtrace\",\"module\":\"INTERNAL\",\"function\":"
+      "\"INTERNAL\",\"name\":\"DROP\",\"count\":1,\"total\":1,\"kind\":0,\"msg\":\"1 drop on CPU "
+      "0\\n\"}\n");
+  EXPECT_EQ(err.find("drop on CPU"), std::string::npos);
+}
+
+// REQ: DFUNCS-53
+TEST_F(DFunctions, StructuredAggregationsAtTheEnd) {
+  EXPECT_EQ(run("@ = count();", {"oformat=json"}), "{\"dtrace\": {\"probes\": []}}");
+  at_exit = true;
+  run("@[1] = avg(4); @none = sum(1); trunc(@none);", {"oformat=json"});
+  EXPECT_EQ(checked("jq -c '.dtrace.probes'", out),
+            "[{\"output\":[{\"aggregation-data\":[{\"keys\":[1],\"avg\":4}],\"aggregation-name\":"
+            "\"_\"}]}]\n");
 }
 
 }  // namespace

@@ -68,6 +68,9 @@ class Session {
   // ("Invalid option name").
   Result<void> set_option(std::string_view text);
   bool quiet() const;
+  // -O: with structured output (oformat) the aggregations that no printa() printed are part of the
+  // document. Without it they print at the end in any case.
+  void print_aggregations_at_exit();
 
   Result<ProgramId> compile(const ProgramSource& source);
   // What a program says that is allowed and hardly meant, with its place and, as `expected`, what

@@ -23,6 +23,7 @@ enum class Kind : std::uint8_t {
   policy,        // bufpolicy
   resize,        // bufresize
   encoding,      // encoding
+  format,        // oformat
   cpp_argument,  // of the preprocessor
   cpp_path,
   stdc,
@@ -118,6 +119,7 @@ constexpr OptionInfo kOptions[] = {
     {"aggsortrev", kDynamic, Kind::flag},
     {"aggzoom", kDynamic, Kind::flag},
     {"flowindent", kDynamic, Kind::flag},
+    {"oformat", kDynamic, Kind::format},
     {"quiet", kDynamic, Kind::flag},
     {"rawbytes", kDynamic, Kind::flag},
     {"stackindent", kDynamic, Kind::flag},
@@ -186,6 +188,26 @@ std::optional<std::optional<std::uint64_t>> parse_flag(std::string_view text) {
 
 // In the order of BufferPolicy.
 constexpr std::string_view kPolicies[] = {"switch", "fill", "ring"};
+
+// A style and further words of libxo's: Document::Style + 1 (0: text), 4 for "pretty".
+bool parse_format(std::string_view text, std::uint64_t* value) {
+  static constexpr std::string_view kStyles[] = {"text", "json", "xml", "html"};
+  *value = 0;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find_first_of(",:"), text.size());
+    const std::string_view word = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    if (word == "pretty") {
+      *value |= 4;
+      continue;
+    }
+    const auto* style = std::find(std::begin(kStyles), std::end(kStyles), word);
+    if (style == std::end(kStyles)) return false;
+    *value = (*value & 4) | static_cast<std::uint64_t>(style - std::begin(kStyles));
+  }
+  if ((*value & 3) == 0) *value = 0;
+  return true;
+}
 
 constexpr const char* kInvalidValue = "Invalid value for specified option";
 
@@ -363,6 +385,14 @@ std::string Options::set(std::string_view name, std::string_view value, bool fro
                                    static_cast<std::uint64_t>(attribute->dependency);
       return {};
     }
+    case Kind::format:
+      if (!has_value || !parse_format(value, &number)) return kInvalidValue;
+      if (number == 0) {
+        values_.erase(std::string(name));
+      } else {
+        values_[std::string(name)] = number;
+      }
+      return {};
     case Kind::ignored:
       return {};
     case Kind::refused:

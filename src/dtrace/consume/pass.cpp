@@ -54,9 +54,14 @@ void Session::Impl::guarded_pass() {
   schedule();
 }
 
-void Session::Impl::report_drop(const char* tag, std::uint64_t count, const std::string& text) {
+void Session::Impl::report_drop(const char* tag, std::uint64_t count, const std::string& text,
+                                int cpu) {
   if (count == 0) return;
   had_errors = lost_records = true;
+  if (document) {
+    structured_drop(tag, count, text, cpu);
+    return;
+  }
   message(options.is_set("droptags") ? std::string("[") + tag + "] " + text : text);
 }
 
@@ -120,7 +125,7 @@ void Session::Impl::take_aggregations() {
     const std::uint64_t increment = drops - reported;
     reported = drops;
     report_drop("DTRACEDROP_AGGREGATION", increment,
-                plural(increment, "aggregation drop") + " on CPU " + std::to_string(cpu));
+                plural(increment, "aggregation drop") + " on CPU " + std::to_string(cpu), cpu);
   }
 }
 
@@ -188,7 +193,7 @@ void Session::Impl::take_records(bool final) {
   for (int cpu = 0; cpu < count; ++cpu) {
     const std::uint64_t dropped = drops[static_cast<std::size_t>(cpu)];
     report_drop("DTRACEDROP_PRINCIPAL", dropped,
-                plural(dropped, "drop") + " on CPU " + std::to_string(cpu));
+                plural(dropped, "drop") + " on CPU " + std::to_string(cpu), cpu);
   }
 }
 
@@ -208,8 +213,12 @@ void Session::Impl::finish() {
     return;
   }
   stopped = true;
-  out("\n");
-  print_unprinted();
+  if (document) {
+    end_document();
+  } else {
+    out("\n");
+    print_unprinted();
+  }
   find_idle_clauses();
   if (!quiet()) {
     for (const std::string& note : consumer.notes()) message(note);

@@ -210,6 +210,10 @@ void Session::Impl::print_record(const Record& record) {
     print_error(record);
     return;
   }
+  if (document) {
+    structured_record(record);
+    return;
+  }
   // freopen() moves what actions print, not what surrounds it.
   std::string text;
   print_prefix(text, record);

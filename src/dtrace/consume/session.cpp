@@ -178,6 +178,7 @@ Result<void> Session::Impl::set_option(std::string_view name, std::string_view v
 }
 
 bool Session::quiet() const { return impl_->quiet(); }
+void Session::print_aggregations_at_exit() { impl_->print_at_exit = true; }
 
 Result<ProgramId> Session::compile(const ProgramSource& source) {
   CompileInput input;
@@ -276,6 +277,7 @@ Result<void> Session::go() {
   if (const int failure = impl.consumer.go(impl.space, &impl.tracer); failure != 0) {
     return error("D_GO", "could not enable tracing: " + std::string(go_error(failure)));
   }
+  impl.begin_document();
   impl.active = true;
   if (impl.anonymous) return {};
   impl.report_lowered("buffer size", wanted.bufsize, config.bufsize);

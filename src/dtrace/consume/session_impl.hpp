@@ -9,6 +9,7 @@
 #include <atomic>
 #include <deque>
 #include <dtmalloc/dtrace/session.hpp>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "dtrace/consume/aggregation.hpp"
+#include "dtrace/consume/document.hpp"
 #include "dtrace/consume/format.hpp"
 #include "dtrace/consume/options.hpp"
 #include "dtrace/core/consumer.hpp"
@@ -149,7 +151,8 @@ struct Session::Impl {
   void take_aggregations();
   void take_records(bool final);
   void collect(std::vector<Record>& records, int cpu, std::span<const std::byte> bytes) const;
-  void report_drop(const char* tag, std::uint64_t count, const std::string& text);
+  // `cpu`: of whose buffer, if it is one's.
+  void report_drop(const char* tag, std::uint64_t count, const std::string& text, int cpu = -1);
 
   // --- record.cpp
   void print_record(const Record& record);
@@ -158,6 +161,17 @@ struct Session::Impl {
   std::string error_head(const Ecb& ecb) const;  // "error on enabled probe ID 2 (ID 1: ...): "
   void do_action(std::string& text, const Record& record, const RecordedAction& action);
   AggDisplay display() const;
+
+  // --- structured.cpp
+  std::optional<Document> document;  // with oformat: instead of text
+  bool print_at_exit = false;        // -O: aggregations belong into the document
+  std::map<std::string, std::uint64_t> drop_totals;
+  void begin_document();
+  void structured_record(const Record& record);
+  void structured_action(const Record& record, const RecordedAction& action);
+  void structured_aggregations(const std::vector<std::uint32_t>& ids);
+  void structured_drop(std::string_view tag, std::uint64_t count, const std::string& text, int cpu);
+  void end_document();
 
   // --- control.cpp: the actions that act on the consumer itself
   Result<void> check_sinks() const;  // for the programs enabled
