@@ -50,11 +50,12 @@ struct TracingOptions {
   };
   std::vector<Setting> settings;
   std::vector<ProgramOption> programs;
-  std::vector<std::string> args;  // $1 ... of the programs
-  bool execute = true;            // -e: no
-  bool show_dif = false;          // -S
-  bool show_program = false;      // -d
-  bool verbose = false;           // -v
+  std::vector<std::string> args;      // $1 ... of the programs
+  bool execute = true;                // -e: no
+  bool show_dif = false;              // -S
+  bool show_program = false;          // -d
+  bool aggregations_at_exit = false;  // -O
+  bool verbose = false;               // -v
 };
 
 struct RunOptions {

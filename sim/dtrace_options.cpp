@@ -14,7 +14,7 @@ namespace dtmalloc::sim {
 namespace {
 
 // As getopt(3) takes them: a colon behind those with an argument.
-constexpr std::string_view kFlags = "3:6:aAb:Bc:CdD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z";
+constexpr std::string_view kFlags = "3:6:aAb:Bc:CdD:ef:FGhHi:I:lL:m:n:o:Op:P:qs:SU:vVwx:X:Z";
 
 class Parser {
  public:
@@ -25,6 +25,10 @@ class Parser {
         .add_option("--workload", options_.workload,
                     "run this workload instead of the machine's own load, and end with it")
         ->type_name("FILE");
+    ours_
+        .add_option("--libxo", libxo_,
+                    "structured output: json, xml or html, with pretty after a comma")
+        ->type_name("STYLE");
     add_machine_options(ours_, options_.machine, true);
   }
 
@@ -168,6 +172,9 @@ class Parser {
       print_error("Try `dtmalloc dtrace --help`.\n");
       return false;
     }
+    if (!libxo_.empty()) {
+      options_.tracing.settings.push_back({"--libxo " + libxo_, "oformat=" + libxo_});
+    }
     return true;
   }
 
@@ -177,6 +184,7 @@ class Parser {
   int modes_ = 0;
   CLI::App ours_;  // the options with long names
   std::vector<std::string> long_;
+  std::string libxo_;
 };
 
 // The options of CLI11's help, without its heading.
@@ -196,7 +204,7 @@ std::optional<DtraceOptions> parse_dtrace(const std::vector<std::string>& words)
 std::string dtrace_usage() {
   static const char* const kAction = "[[ predicate ] action ]";
   std::string text =
-      "Usage: dtrace [-32|-64] [-aACdeFGhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
+      "Usage: dtrace [-32|-64] [-aACdeFGhHlOqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]]\n"
       "\t[-I path] [-L path] [-o output] [-p pid] [-s script] [-U name]\n"
       "\t[-x opt[=val]] [-X a|c|s|t]\n\n";
   for (const char* const specifier :
@@ -235,6 +243,7 @@ std::string dtrace_usage() {
       {"-m ", "enable or list probes by module"},
       {"-n ", "enable or list probes by name"},
       {"-o ", "append the output to a file"},
+      {"-O ", "print aggregations at the end of structured output too"},
       {"-p ", "trace a process (refused)"},
       {"-P ", "enable or list probes by provider"},
       {"-q ", "be quiet: print only what is traced"},

@@ -109,6 +109,7 @@ void Tracing::tell_later_types(const workload::Workload& workload) {
 bool Tracing::set_options(const TracingOptions& options) {
   show_dif_ = options.show_dif;
   show_program_ = options.show_program;
+  if (options.aggregations_at_exit) session_.print_aggregations_at_exit();
   for (const TracingOptions::Setting& setting : options.settings) {
     if (auto set = session_.set_option(setting.text); !set) {
       std::string text =

@@ -58,6 +58,9 @@ bool add_tracing_flag(TracingOptions& options, char flag, const std::string& arg
     case 'd':
       options.show_program = true;
       return true;
+    case 'O':
+      options.aggregations_at_exit = true;
+      return true;
     case 'S':
       options.show_dif = true;
       return true;

@@ -169,7 +169,6 @@ TEST(DFunctionRefusals, OfMemory) {
   EXPECT_EQ(refusal("tracemem(5);"),
             "D_PROTO_LEN in action list: tracemem( ) prototype mismatch: 1 arg passed, at least 2 "
             "expected");
-  EXPECT_EQ(refusal("printm(0, memref(&`x, 2));").substr(0, 17), "D_SIM_UNSUPPORTED");
   EXPECT_EQ(refusal("printm(0, memref((void *)0, 2));"),
             "D_PRINTM_SIZE in action list: printm( ) argument #1 must be a non-zero positive "
             "integral constant expression");
@@ -354,7 +353,7 @@ TEST_F(DFunctions, PrintaWithAFormat) {
             "9223372036854775798\n              -10\n");
   EXPECT_EQ(run("@a = count(); printa(\"%@Y\", @a);"), "1970 Jan  1 00:00:00");
   // What is printed is not printed again.
-  EXPECT_EQ(run("@a = count(); @b = count(); printa(\"%@d\", @a);"), "1\n                1\n");
+  EXPECT_EQ(run("@a = count(); @b = count(); printa(\"%@d\", @a);"), "1\n                1");
 }
 
 // REQ: DFUNCS-34
@@ -454,9 +453,9 @@ TEST_F(DFunctions, AggregationOptions) {
   EXPECT_EQ(run(two + "printa(\"%d \", @a, @b);", {"quiet", "aggsortpos=1"}), "2 1 ");
   EXPECT_EQ(run("@[\"k\"] = count();", {"quiet", "agghist"}),
             "\n\n              key  ------------- Distribution ------------- count    \n"
-            "                 k |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1       ");
+            "                 k |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        ");
   EXPECT_EQ(run("@ = quantize(2);", {"quiet", "aggpack", "encoding=ascii"}),
-            "\n\n     min .---. max  | count\n    1 : X : 4    | 1");
+            "\n\n  min .---. max  | count\n    1 : X : 4    | 1");
 }
 
 // REQ: DFUNCS-46

@@ -81,7 +81,11 @@ std::string Document::quoted(std::string_view value) const {
 void Document::line() {
   if (!pretty_) return;
   out_ += '\n';
-  if (style_ != Style::html) out_.append(2 * (levels_.size() + (style_ == Style::json)), ' ');
+  std::size_t depth = style_ == Style::json ? 1 : 0;
+  for (const Level& level : levels_) {
+    depth += style_ == Style::json || level.kind != Kind::list ? 1 : 0;
+  }
+  if (style_ != Style::html) out_.append(2 * depth, ' ');
 }
 
 void Document::begin() {
@@ -112,7 +116,7 @@ void Document::open(Kind kind, std::string_view name) {
     case Style::xml:
       // The instances of a list have its name; it has no element of its own.
       if (kind == Kind::list) break;
-      if (levels_.size() > 1 || !levels_.empty()) line();
+      if (!levels_.empty()) line();
       out_ += '<' + std::string(name) + '>';
       break;
     case Style::html:

@@ -55,6 +55,61 @@ void value_of(Document& document, std::string_view name, const ValueDesc& desc,
   }
 }
 
+// "kernel`malloc+0x68" taken apart; an address without a symbol has no parts.
+void symbol_parts(Document& document, std::string_view text, std::string_view module) {
+  const std::size_t tick = text.find('`');
+  if (tick == std::string_view::npos) return;
+  const std::string_view name = text.substr(tick + 1);
+  const std::size_t plus = name.find('+');
+  document.text(module, text.substr(0, tick));
+  document.text("name", name.substr(0, plus));
+  if (plus != std::string_view::npos) document.text("offset", name.substr(plus + 1));
+}
+
+// Stacks and symbols, as fields of the instance that is open.
+void form_of(Document& document, const SymbolText& symbols, ValueForm form,
+             std::span<const std::byte> bytes) {
+  switch (form) {
+    case ValueForm::stack:
+    case ValueForm::ustack: {
+      const std::string list = form == ValueForm::stack ? "stack-frames" : "ustack-frames";
+      document.open_list(list);
+      for (std::size_t at = form == ValueForm::stack ? 0 : 8; at + 8 <= bytes.size(); at += 8) {
+        const std::uint64_t pc = unsigned_value(bytes.subspan(at, 8));
+        if (pc == 0) break;
+        const std::string text = symbols.address(pc);
+        document.open_instance(list);
+        document.text("symbol", text);
+        symbol_parts(document, text, "module");
+        document.close();
+      }
+      document.close();
+      return;
+    }
+    case ValueForm::sym: {
+      const std::string text = symbols.symbol(form, bytes);
+      document.text("sym", text);
+      if (text.find('`') == std::string::npos) document.text("offset", text);
+      symbol_parts(document, text, "object");
+      return;
+    }
+    case ValueForm::mod:
+      document.text("mod", symbols.symbol(form, bytes));
+      return;
+    case ValueForm::usym:
+      document.text("usym", symbols.symbol(form, bytes));
+      return;
+    case ValueForm::umod:
+      document.text("umod", symbols.symbol(form, bytes));
+      return;
+    case ValueForm::uaddr:
+      document.text("uaddr", symbols.symbol(form, bytes));
+      return;
+    case ValueForm::plain:
+      return;
+  }
+}
+
 // print(): one instance for the type, one for each member.
 class TypeWriter {
  public:
@@ -102,7 +157,7 @@ class TypeWriter {
 };
 
 void aggregation(Document& document, const AggTable& table, const std::vector<AggRow>& rows,
-                 std::size_t at) {
+                 std::size_t at, const SymbolText& symbols) {
   const AggSpec& spec = table.spec;
   const BucketValues values(spec);
   document.open_list("aggregation-data");
@@ -112,7 +167,11 @@ void aggregation(Document& document, const AggTable& table, const std::vector<Ag
     document.open_list("keys");
     for (const KeyPart& part : row.parts) {
       const std::span<const std::byte> bytes = std::as_bytes(std::span(part.bytes));
-      if (part.desc.is_string) {
+      if (part.desc.form != ValueForm::plain) {
+        document.open_instance("keys");
+        form_of(document, symbols, part.desc.form, bytes);
+        document.close();
+      } else if (part.desc.is_string) {
         document.element(std::string_view(part.bytes));
       } else if (bytes.size() == 4 || bytes.size() == 8) {
         document.element(signed_value(bytes));
@@ -219,7 +278,14 @@ void Session::Impl::structured_action(const Record& record, const RecordedAction
   };
   switch (action.kind) {
     case ActionKind::trace:
-      instance([&] { value_of(*document, "value", recorded.fields[0].desc, bytes(0)); });
+      instance([&] {
+        const ValueDesc& desc = recorded.fields[0].desc;
+        if (desc.form != ValueForm::plain) {
+          form_of(*document, symbol_text(), desc.form, bytes(0));
+        } else {
+          value_of(*document, "value", desc, bytes(0));
+        }
+      });
       break;
     case ActionKind::print:
       instance([&] {
@@ -281,7 +347,7 @@ void Session::Impl::structured_aggregations(const std::vector<std::uint32_t>& id
   const std::vector<AggRow> rows = sorted_rows(tables, options, strsize());
   for (std::size_t i = 0; i < tables.size(); ++i) {
     document->open_instance("output");
-    aggregation(*document, *tables[i], rows, i);
+    aggregation(*document, *tables[i], rows, i, symbol_text());
     document->close();
     if (!rows.empty()) aggregations.table(tables[i]->desc.id)->printed = true;
   }

@@ -34,10 +34,11 @@ std::string written(Document::Style style, bool pretty) {
 
 // REQ: DFUNCS-50
 TEST(Document, Json) {
-  EXPECT_EQ(written(Document::Style::json, false),
-            "{\"dtrace\": {\"probes\": [{\"cpu\":0,\"module\":\"\",\"output\": [{\"value\":\"<a> & "
-            "\\\"b\\\"\\n\"}, {\"keys\": [-1,\"k\"]}]}, {\"cpu\":1,\"module\":\"\",\"output\": "
-            "[{\"value\":\"<a> & \\\"b\\\"\\n\"}, {\"keys\": [-1,\"k\"]}]}]}}\n");
+  EXPECT_EQ(
+      written(Document::Style::json, false),
+      "{\"dtrace\": {\"probes\": [{\"cpu\":0,\"module\":\"\", \"output\": [{\"value\":\"<a> & "
+      "\\\"b\\\"\\n\"}, {\"keys\": [-1,\"k\"]}]}, {\"cpu\":1,\"module\":\"\", \"output\": "
+      "[{\"value\":\"<a> & \\\"b\\\"\\n\"}, {\"keys\": [-1,\"k\"]}]}]}}\n");
   Document nothing(Document::Style::json, false);
   nothing.open_container("dtrace");
   nothing.open_list("probes");

@@ -50,12 +50,12 @@ TEST(Packed, QuantizeIsOneLine) {
   rows.add("bb", {{64, 2}});
   EXPECT_EQ(rows.print(kPack),
             "\n"
-            "              key  min .--------. max  | count\n"
-            "                 a    0 : _ x     : 128  | 4\n"
+            "              key  min .---------. max  | count\n"
+            "                 a    0 : x x     : 128  | 4\n"
             "                bb    0 :       X : 128  | 2\n");
   EXPECT_EQ(rows.print({.aggpack = true}),
             "\n"
-            "              key  min .--------. max  | count\n"
+            "              key  min .---------. max  | count\n"
             "                 a    0 : \u2583 \u2586     : 128  | 4\n"
             "                bb    0 :       \u2588 : 128  | 2\n");
 }
@@ -66,7 +66,7 @@ TEST(Packed, NegativeCountsHaveCharactersOfTheirOwn) {
   rows.add("", {{1, -1}, {2, -4}});
   EXPECT_EQ(rows.print(kPack),
             "\n"
-            "     min .----. max  | count\n"
+            "  min .----. max  | count\n"
             "    0 : vV : 4    | -5\n");
 }
 
