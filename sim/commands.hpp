@@ -56,6 +56,8 @@ struct TracingOptions {
   bool show_program = false;          // -d
   bool aggregations_at_exit = false;  // -O
   bool verbose = false;               // -v
+  bool claim = false;             // -a
+  std::string anonymous;          // --anonymous: the file of -A and -a; empty: the user's
 };
 
 struct RunOptions {
@@ -100,7 +102,6 @@ struct DtraceOptions {
   std::string output;            // -o
   bool buffered = false;         // -B
   bool thirty_two = false;       // -32
-  bool claim = false;            // -a
   std::string command, process;  // -c, -p
   bool help = false;
   std::string workload;  // empty: the live machine's own load

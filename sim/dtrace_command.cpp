@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "anonymous.hpp"
 #include "commands.hpp"
 #include "dtrace_options.hpp"
 #include "live_workload.hpp"
@@ -39,11 +40,20 @@ std::string not_here(const DtraceOptions& options) {
 int trace(const DtraceOptions& options, MachineRun& machine, Output& output) {
   Tracing& tracing = machine.tracing();
   TracingOptions asked = options.tracing;
+  if (asked.claim) {
+    const auto enabling = kept_anonymous(anonymous_file(asked.anonymous));
+    if (!enabling || !tracing.start_anonymous(*enabling)) return kRefused;
+  }
   if (options.mode == DtraceOptions::list) asked.settings.push_back({"-l", "zdefs"});
   if (!tracing.set_options(asked)) return kRefused;
   for (const ProgramOption& program : asked.programs) {
     const auto source = read_program(program, asked.args);
     if (!source || !tracing.compile(*source)) return kRefused;
+  }
+  if (options.mode == DtraceOptions::anonymous) {
+    const std::string file = anonymous_file(asked.anonymous);
+    const std::string enabling = asked.programs.empty() ? "" : tracing.anonymous_enabling();
+    return keep_anonymous(file, enabling) ? kOk : kRefused;
   }
   if (!options.output.empty()) {
     if (const int error = output.append_to(options.output); error != 0)

@@ -29,6 +29,10 @@ class Parser {
         .add_option("--libxo", libxo_,
                     "structured output: json, xml or html, with pretty after a comma")
         ->type_name("STYLE");
+    ours_
+        .add_option("--anonymous", options_.tracing.anonymous,
+                    "file of the enabling that -A leaves and -a boots with")
+        ->type_name("FILE");
     add_machine_options(ours_, options_.machine, true);
   }
 
@@ -109,9 +113,6 @@ class Parser {
           return false;
         }
         options_.thirty_two = flag == '3';
-        return true;
-      case 'a':
-        options_.claim = true;
         return true;
       case 'A':
         mode(DtraceOptions::anonymous);

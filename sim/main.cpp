@@ -35,7 +35,7 @@ CLI::Validator file_name() {
 
 // What the command line gave to each of dtrace(1)'s flags, in the order of its kind.
 using FlagValues = std::map<char, std::vector<std::string>>;
-constexpr std::string_view kPrograms = "nsPmfi";
+constexpr std::string_view kPrograms = "nsPmfia";
 
 // The flags of dtrace(1) that a machine of ours has too.
 void add_tracing_flags(CLI::App& app, FlagValues& flags) {
@@ -52,6 +52,7 @@ void add_tracing_flags(CLI::App& app, FlagValues& flags) {
       {'i', "PROG", "... with the number of a probe"},
       {'x', "OPT[=V]", "tracing option"},
       {'b', "SIZE", "size of the trace buffers (-x bufsize)"},
+      {'a', nullptr, "boot with the enabling that dtrace -A left, and claim it"},
       {'C', nullptr, "run the C preprocessor over scripts (-x cpp)"},
       {'D', "NAME[=V]", "define a macro of the preprocessor (-x define)"},
       {'U', "NAME", "undefine one (-x undef)"},
@@ -103,6 +104,7 @@ struct RunParser {
         ->type_name("");
     app.add_option("ARG", options.tracing.args, "$1, $2, ... of the D programs")->type_name("");
     add_tracing_flags(app, flags);
+    app.add_option("--anonymous", options.tracing.anonymous, "the file of -a")->type_name("FILE");
     app.add_option("--report", options.reports, "reports after the run, joined by commas; below")
         ->type_name("LIST")
         ->allow_extra_args(false);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <sstream>
 
+#include "anonymous.hpp"
 #include "commands.hpp"
 #include "machine.hpp"
 #include "machine_run.hpp"
@@ -37,8 +38,12 @@ class Run {
     if (!to_standard_output(options_.output)) inputs_.push_back(options_.output);
     if (!read_reports(options_, sources.empty(), {workload_, kernel, inputs_}, reports, refusal))
       return std::nullopt;
-    if (!sources.empty()) {
+    if (!sources.empty() || options_.tracing.claim) {
       Tracing& tracing = machine_.tracing();
+      if (options_.tracing.claim) {
+        const auto enabling = kept_anonymous(anonymous_file(options_.tracing.anonymous));
+        if (!enabling || !tracing.start_anonymous(*enabling)) return std::nullopt;
+      }
       if (!tracing.set_options(options_.tracing)) return std::nullopt;
       for (const dtrace::ProgramSource& source : sources)
         if (!tracing.compile(source)) return std::nullopt;

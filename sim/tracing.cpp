@@ -106,6 +106,11 @@ void Tracing::tell_later_types(const workload::Workload& workload) {
   }
 }
 
+bool Tracing::start_anonymous(const std::string& enabling) {
+  const auto started = dtrace::Session::start_anonymous(framework_, enabling);
+  return started || refused(started.error());
+}
+
 bool Tracing::set_options(const TracingOptions& options) {
   show_dif_ = options.show_dif;
   show_program_ = options.show_program;

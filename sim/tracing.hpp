@@ -27,6 +27,8 @@ class Tracing {
 
   // The types that the workload registers while programs run: told to who asks for them.
   void tell_later_types(const workload::Workload& workload);
+  // The machine boots with this anonymous enabling; before anything else.
+  bool start_anonymous(const std::string& enabling);
   bool set_options(const TracingOptions& options);
   bool compile(const dtrace::ProgramSource& source);
   // What the compiled programs say and hardly mean.
@@ -36,6 +38,8 @@ class Tracing {
   // "matched" lines and the reports of -v; without `execute` the reports alone.
   bool enable(const TracingOptions& options);
   bool go();
+  // -A: what the programs enable at the next boot.
+  std::string anonymous_enabling() const { return session_.anonymous_enabling(); }
   // Tracing ended by exit(); the machine goes on.
   bool exited() const { return !stopped_ && session_.done(); }
   // END, the last pass, aggregations. Later calls do nothing.

@@ -46,6 +46,10 @@ bool add_tracing_flag(TracingOptions& options, char flag, const std::string& arg
     return true;
   }
   switch (flag) {
+    case 'a':
+      options.claim = true;
+      options.settings.push_back({"-a", "grabanon"});
+      return true;
     case 's':
       options.programs.push_back({true, argument});
       return true;

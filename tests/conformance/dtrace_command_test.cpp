@@ -357,6 +357,30 @@ TEST_F(DtraceCommand, ShowsIntermediateCode) {
             "x                500  scl glb r    D type (integer) (size 4)\n");
 }
 
+// REQ: DCMD-29
+TEST_F(DtraceCommand, AnonymousEnablings) {
+  const std::string start =
+      "printf 'a = malloc 100 M_TEMP M_WAITOK' >w.wl;"
+      " dtmalloc dtrace -A --anonymous d/f -qn 'dtmalloc::temp:malloc {@ = sum(arg3)}'; echo $?;";
+  const Ran saved = run(start + " dtmalloc dtrace -aq --anonymous d/f --workload w.wl");
+  EXPECT_EQ(saved.err, "dtrace: saved anonymous enabling in d/f\n");
+  EXPECT_EQ(saved.out, "0\n\n              128\n");
+  EXPECT_EQ(run(start + " dtmalloc run w.wl -aq --anonymous d/f").out, "0\n\n              128\n");
+  EXPECT_EQ(run("export XDG_STATE_HOME=$PWD/s; dtmalloc dtrace -A -n BEGIN; ls s/dtmalloc").out,
+            "anonymous\n");
+  const Ran both = run(start + " dtmalloc dtrace -aq --anonymous d/f -n BEGIN");
+  EXPECT_EQ(both.status, 1);
+  EXPECT_NE(both.err.find("Can't claim anonymous state and enable probes"), std::string::npos)
+      << both.err;
+  const Ran removed =
+      run(start + " dtmalloc dtrace -A --anonymous d/f; dtmalloc dtrace -a --anonymous d/f");
+  EXPECT_EQ(removed.err,
+            "dtrace: saved anonymous enabling in d/f\n"
+            "dtrace: cleaned up old anonymous enabling in d/f\n"
+            "dtrace: could not enable tracing: No anonymous tracing state\n");
+  EXPECT_EQ(removed.status, 1);
+}
+
 // REQ: DCMD-27
 TEST_F(DtraceCommand, RunTakesTheSameFlags) {
   const Ran ran =
