@@ -65,7 +65,11 @@ unsigned Generator::translate(const Node& node) {
       emit(dif_registers(DifOp::copys, value, size, place));
       release(size);
     } else {
-      store(value, place, member.type);
+      Node target;
+      target.place = node.place;
+      target.type = member.type;
+      target.bit = member.bit;
+      store(value, place, target);
     }
     release(place);
     release(value);

@@ -96,6 +96,7 @@ class Parser {
   // parse_type.cpp
   bool at_type() const;
   Specifiers declaration_specifiers(bool with_storage);
+  TypeId type_specifiers() { return declaration_specifiers(false).type; }
   TypeId tagged_type();
   void members(TypeId type, TypeKind kind);
   Member member(const Specifiers& specifiers, const std::vector<Member>& members);
