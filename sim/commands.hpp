@@ -56,8 +56,8 @@ struct TracingOptions {
   bool show_program = false;          // -d
   bool aggregations_at_exit = false;  // -O
   bool verbose = false;               // -v
-  bool claim = false;             // -a
-  std::string anonymous;          // --anonymous: the file of -A and -a; empty: the user's
+  bool claim = false;                 // -a
+  std::string anonymous;              // --anonymous: the file of -A and -a; empty: the user's
 };
 
 struct RunOptions {

@@ -64,9 +64,7 @@ struct Machine {
     auto started = session->go();
     return started ? "" : started.error().message;
   }
-  void alloc(std::size_t size = 100) {
-    kernel->free(kernel->malloc(size, type, M_WAITOK), type);
-  }
+  void alloc(std::size_t size = 100) { kernel->free(kernel->malloc(size, type, M_WAITOK), type); }
   void pass(std::uint64_t ns) { kernel->cpus().clock().advance(ns); }
 
   std::unique_ptr<Kernel> kernel;
@@ -152,13 +150,12 @@ TEST(Buffers, FillKeepsRoomForEnd) {
 TEST(Buffers, RingKeepsTheNewestInOrder) {
   for (int records = 0; records < 40; ++records) {
     for (const char* size : {"bufsize=104", "bufsize=128", "bufsize=136"}) {
-      const Outcome outcome =
-          run("dtmalloc::aa:malloc { printf(\"%d \", ++x); }", {"bufpolicy=ring", size},
-              [&](Machine& machine) {
-                for (int i = 0; i < records; ++i) machine.alloc();
-                machine.pass(3 * kSecond);
-                EXPECT_EQ(machine.out, "");
-              });
+      const Outcome outcome = run("dtmalloc::aa:malloc { printf(\"%d \", ++x); }",
+                                  {"bufpolicy=ring", size}, [&](Machine& machine) {
+                                    for (int i = 0; i < records; ++i) machine.alloc();
+                                    machine.pass(3 * kSecond);
+                                    EXPECT_EQ(machine.out, "");
+                                  });
       // 20 bytes each: as many as fit, of which the first may have made room for the last.
       std::string expected;
       const int most = std::stoi(std::string(size).substr(8)) / 24;
@@ -176,18 +173,20 @@ TEST(Buffers, RingKeepsTheNewestInOrder) {
 
 // REQ: DBUF-04
 TEST(Buffers, RingTakesRecordsOfDifferentSizes) {
-  const Outcome outcome = run(
-      "dtmalloc::aa:malloc /arg3 == 16/ { printf(\"%d \", ++x); } "
-      "dtmalloc::aa:malloc /arg3 == 32/ { printf(\"%d%s \", ++x, \"text\"); } "
-      "dtmalloc::aa:malloc /arg3 == 64/ { @[\"a rather long key\", x] = count(); }",
-      {"bufpolicy=ring", "bufsize=1k", "strsize=64"}, [&](Machine& machine) {
-        for (int i = 0; i < 500; ++i) machine.alloc(i % 7 == 0 ? 64 : i % 3 == 0 ? 32 : 16);
-      });
+  const Outcome outcome =
+      run("dtmalloc::aa:malloc /arg3 == 16/ { printf(\"%d \", ++x); } "
+          "dtmalloc::aa:malloc /arg3 == 32/ { printf(\"%d%s \", ++x, \"text\"); } "
+          "dtmalloc::aa:malloc /arg3 == 64/ { @[\"a rather long key\", x] = count(); }",
+          {"bufpolicy=ring", "bufsize=1k", "strsize=64"}, [&](Machine& machine) {
+            for (int i = 0; i < 500; ++i) machine.alloc(i % 7 == 0 ? 64 : i % 3 == 0 ? 32 : 16);
+          });
   int last = 0;
   const std::string records = outcome.out.substr(0, outcome.out.find('\n'));
   for (std::size_t at = 0; at < records.size(); at = records.find(' ', at) + 1) {
     const int number = std::stoi(records.substr(at));
-    if (last != 0) EXPECT_EQ(number, last + 1);
+    if (last != 0) {
+      EXPECT_EQ(number, last + 1);
+    }
     last = number;
   }
   EXPECT_EQ(last, 428);
@@ -221,13 +220,14 @@ TEST(Buffers, ManualResizeFails) {
 
 // REQ: DBUF-07
 TEST(Buffers, OneCpuAlone) {
-  const Outcome outcome = run("dtmalloc::aa:malloc { printf(\"%d\", cpu); } BEGIN { trace(cpu); } "
-                              "END { trace(cpu); }",
-                              {"cpu=1"}, [](Machine& machine) {
-                                machine.alloc();
-                                machine.kernel->cpus().move_to(1);
-                                machine.alloc();
-                              });
+  const Outcome outcome =
+      run("dtmalloc::aa:malloc { printf(\"%d\", cpu); } BEGIN { trace(cpu); } "
+          "END { trace(cpu); }",
+          {"cpu=1"}, [](Machine& machine) {
+            machine.alloc();
+            machine.kernel->cpus().move_to(1);
+            machine.alloc();
+          });
   EXPECT_EQ(outcome.out, "111\n");
   EXPECT_EQ(outcome.err, "");
 }
@@ -243,9 +243,10 @@ TEST(Buffers, DropTexts) {
   EXPECT_EQ(count(errors.err, "dtrace: [DTRACEDROP_DBLERROR] 1 error in ERROR probe enabling\n"),
             2u)
       << errors.err;
-  const Outcome unavailable = run("BEGIN { x = speculation(); y = speculation(); "
-                                  "z = speculation(); }",
-                                  {"droptags"});
+  const Outcome unavailable =
+      run("BEGIN { x = speculation(); y = speculation(); "
+          "z = speculation(); }",
+          {"droptags"});
   EXPECT_EQ(unavailable.err,
             "dtrace: [DTRACEDROP_SPECUNAVAIL] 2 failed speculations (no speculative buffer "
             "available)\n");
@@ -261,10 +262,10 @@ TEST(Speculation, CommittedAndDiscarded) {
                 {"nspec=2"})
                 .out,
             "spec\n");
-  EXPECT_EQ(run("BEGIN { printf(\"%d%d%d\", speculation(), speculation(), speculation()); }",
-                {"nspec=2"})
-                .out,
-            "120\n");
+  EXPECT_EQ(
+      run("BEGIN { printf(\"%d%d%d\", speculation(), speculation(), speculation()); }", {"nspec=2"})
+          .out,
+      "120\n");
   EXPECT_EQ(run("BEGIN { i = speculation(); } BEGIN { speculate(i); printf(\"never\"); }").out,
             "\n");
 }
@@ -286,10 +287,10 @@ TEST(Speculation, WhatCannotBeSpeculatedDoesNotRun) {
 
 // REQ: DBUF-13, DBUF-31
 TEST(Speculation, IdsThatAreTooLargeAreIllegal) {
-  const Outcome outcome = run(
-      "BEGIN { commit(0); discard(0); discard(1); } BEGIN { commit(1); } BEGIN { trace(1); } "
-      "BEGIN { x = 1; commit(2); } BEGIN { discard(-1); } ERROR { printf(\"[%d %d]\", arg2, "
-      "arg4); }");
+  const Outcome outcome =
+      run("BEGIN { commit(0); discard(0); discard(1); } BEGIN { commit(1); } BEGIN { trace(1); } "
+          "BEGIN { x = 1; commit(2); } BEGIN { discard(-1); } ERROR { printf(\"[%d %d]\", arg2, "
+          "arg4); }");
   EXPECT_EQ(outcome.out, "1[2 3][1 3]\n");
   EXPECT_EQ(outcome.err,
             "dtrace: error on enabled probe ID 4 (ID 1: dtrace:::BEGIN): illegal operation in "
@@ -315,10 +316,12 @@ TEST(Speculation, WhenItCanBeTakenAgain) {
   const std::string program =
       "BEGIN { i = speculation(); discard(i); } dtmalloc::aa:malloc { trace(speculation()); }";
   const auto at = [&](std::uint64_t ns, const std::vector<std::string>& options) {
-    return run(program, options, [ns](Machine& machine) {
-             machine.pass(ns);
-             machine.alloc();
-           }).out;
+    return run(program, options,
+               [ns](Machine& machine) {
+                 machine.pass(ns);
+                 machine.alloc();
+               })
+        .out;
   };
   EXPECT_EQ(at(1000000000 / 101 - 1000, {}), "0\n");
   EXPECT_EQ(at(1000000000 / 101, {}), "1\n");
@@ -366,8 +369,7 @@ TEST(Speculation, ItsOwnBufferMayBeFull) {
   const auto fifty = [](Machine& machine) {
     for (int i = 0; i < 50; ++i) machine.alloc();
   };
-  const Outcome committed =
-      run(program + "END { commit(i); }", {"specsize=96", "droptags"}, fifty);
+  const Outcome committed = run(program + "END { commit(i); }", {"specsize=96", "droptags"}, fifty);
   EXPECT_EQ(committed.out, "1 2 3 4 \n");
   EXPECT_EQ(committed.err, "dtrace: [DTRACEDROP_SPEC] 46 speculative drops\n");
   const Outcome discarded = run(program + "END { discard(i); }", {"specsize=96"}, fifty);
@@ -421,8 +423,9 @@ TEST(Speculation, OrderOfActions) {
        }) {
     Machine machine;
     machine.options({"quiet", "destructive", "nspec=2"});
-    EXPECT_EQ(machine.start("BEGIN { @a = count(); } BEGIN { " + std::string(row.statements) + " }"),
-              row.tag)
+    EXPECT_EQ(
+        machine.start("BEGIN { @a = count(); } BEGIN { " + std::string(row.statements) + " }"),
+        row.tag)
         << row.statements;
   }
 }
@@ -486,16 +489,16 @@ TEST(Destructive, BreakpointAndSignals) {
 
 // REQ: DBUF-23, DBUF-40
 TEST(Destructive, Chill) {
-  const Outcome outcome = run(
-      "BEGIN { t = timestamp; chill(300000000); printf(\"%d \", timestamp - t); } "
-      "BEGIN { t = timestamp; chill(200000000); printf(\"%d \", timestamp - t); } "
-      "BEGIN { chill(1); } "
-      "dtmalloc::aa:malloc { chill(500000000); trace(1); } "
-      "dtmalloc::aa:free { chill(500000001); }",
-      {"destructive"}, [](Machine& machine) {
-        machine.pass(kSecond);
-        machine.alloc();
-      });
+  const Outcome outcome =
+      run("BEGIN { t = timestamp; chill(300000000); printf(\"%d \", timestamp - t); } "
+          "BEGIN { t = timestamp; chill(200000000); printf(\"%d \", timestamp - t); } "
+          "BEGIN { chill(1); } "
+          "dtmalloc::aa:malloc { chill(500000000); trace(1); } "
+          "dtmalloc::aa:free { chill(500000001); }",
+          {"destructive"}, [](Machine& machine) {
+            machine.pass(kSecond);
+            machine.alloc();
+          });
   EXPECT_EQ(outcome.out, "300000000 200000000 1\n");
   EXPECT_EQ(count(outcome.err, "illegal operation in action #1\n"), 2u) << outcome.err;
 }
@@ -507,8 +510,9 @@ TEST(Control, System) {
                 {"destructive"})
                 .out,
             "a<echo 42 x>b<done>\n");
-  EXPECT_EQ(run("BEGIN { system(\"0123456789%d\", 123456789); }", {"destructive", "strsize=16"}).out,
-            "<012345678912345>\n");
+  EXPECT_EQ(
+      run("BEGIN { system(\"0123456789%d\", 123456789); }", {"destructive", "strsize=16"}).out,
+      "<012345678912345>\n");
   Machine machine;
   machine.options({"quiet", "destructive"});
   machine.shell_error = 12;
@@ -553,8 +557,9 @@ TEST(Control, FreopenOfADot) {
 
 // REQ: DBUF-27
 TEST(Control, Ftruncate) {
-  EXPECT_EQ(run("BEGIN { printf(\"lost\"); } BEGIN { printf(\"too\"); ftruncate(); trace(1); }").out,
-            "1\n");
+  EXPECT_EQ(
+      run("BEGIN { printf(\"lost\"); } BEGIN { printf(\"too\"); ftruncate(); trace(1); }").out,
+      "1\n");
 }
 
 // REQ: DBUF-28, DBUF-08
@@ -632,10 +637,27 @@ TEST(Options, RatesOutOfRange) {
 // REQ: DBUF-36
 TEST(Options, AcceptedWithoutEffect) {
   Machine machine;
-  machine.options({"core", "debug", "evaltime=exec", "evaltime=main", "kdefs", "knodefs",
-                   "late=static", "lazyload", "linkmode=kernel", "linktype=dof", "pgmax=4", "pspec",
-                   "strip", "udefs", "unodefs", "stackframes=5", "ustackframes=5",
-                   "jstackframes=5", "jstackstrsize=1k", "bufpolicy=ring", "cpu=0"});
+  machine.options({"core",
+                   "debug",
+                   "evaltime=exec",
+                   "evaltime=main",
+                   "kdefs",
+                   "knodefs",
+                   "late=static",
+                   "lazyload",
+                   "linkmode=kernel",
+                   "linktype=dof",
+                   "pgmax=4",
+                   "pspec",
+                   "strip",
+                   "udefs",
+                   "unodefs",
+                   "stackframes=5",
+                   "ustackframes=5",
+                   "jstackframes=5",
+                   "jstackstrsize=1k",
+                   "bufpolicy=ring",
+                   "cpu=0"});
   for (const char* bad : {"evaltime=never", "late", "linkmode=x", "linktype", "nspec=-1",
                           "specsize=x", "bufpolicy=other", "cleanrate=fast"}) {
     const auto refused = machine.session->set_option(bad);
@@ -686,8 +708,9 @@ TEST(Anonymous, IsClaimedWithWhatItRecorded) {
     Machine machine;
     machine.options({"bufsize=16k", "strsize=32"});
     ProgramSource source;
-    source.text = "BEGIN { trace($1); trace(execname); } dtmalloc::aa:malloc { trace($$2); "
-                  "@ = count(); } END { trace(execname); }";
+    source.text =
+        "BEGIN { trace($1); trace(execname); } dtmalloc::aa:malloc { trace($$2); "
+        "@ = count(); } END { trace(execname); }";
     source.args = {"7", "a b\nc"};
     ASSERT_TRUE(machine.session->compile(source));
     saved = machine.session->anonymous_enabling();

@@ -18,9 +18,9 @@ struct Row {
 };
 
 void refuse(const Row& row) {
-  const Compiled program(std::string(row.declarations) + "\ndtmalloc::temp:malloc { " +
-                             row.statements + " }",
-                         "script.d");
+  const Compiled program(
+      std::string(row.declarations) + "\ndtmalloc::temp:malloc { " + row.statements + " }",
+      "script.d");
   EXPECT_EQ(program.tag(), row.tag) << row.declarations << " / " << row.statements;
   const std::string text = program.message();
   const std::size_t colon = text.find(": ");
@@ -48,8 +48,7 @@ TEST(DTypes, RefusesBadDeclarations) {
        "invalid type declaration: long and long long may only be used with integer or "
        "floating-point type"},
       {"int uint_t x;", "", "D_DECL_IDENT", "old-style declaration or incorrect type specified"},
-      {"self this int x;", "", "D_DECL_CLASS",
-       "only one storage class allowed in a declaration"},
+      {"self this int x;", "", "D_DECL_CLASS", "only one storage class allowed in a declaration"},
       {"typedef extern int x;", "", "D_DECL_CLASS",
        "only one storage class allowed in a declaration"},
       {"static int x;", "", "D_DECL_BADCLASS", "specified storage class not appropriate in D"},
@@ -238,7 +237,8 @@ TEST(DTypes, RefusesBadUses) {
       {"int (*p)(void);", "p--;", "D_OP_VFPTR", "operator -- requires an operand of known size"},
       {"int a[3]; int b[3];", "a = b;", "D_OP_ARRFUN",
        "operator = may not be applied to operand of type \"int [3]\""},
-      {kBits, "x = 1;", "D_OP_INCOMPAT", "operands have incompatible types: \"struct b\" = \"int\""},
+      {kBits, "x = 1;", "D_OP_INCOMPAT",
+       "operands have incompatible types: \"struct b\" = \"int\""},
       {kBits, "x += 1;", "D_OP_INCOMPAT",
        "operands have incompatible types: \"struct b\" += \"int\""},
       {"int (*p)(int); int (*q)(char);", "p = q;", "D_OP_INCOMPAT",
@@ -249,9 +249,9 @@ TEST(DTypes, RefusesBadUses) {
       {"enum e {A, B}; enum e x;", "trace(x == A);", "D_IDENT_AMBIG",
        "ambiguous use of operator ==: A is both a enum e enum tag and a global enumerator"},
       {"int a[int];", "trace(a);", "D_IDENT_BADREF", "array 'a' may not be referenced as scalar"},
-      {"enum e {A};", "A = 1;", "D_OP_LVAL",
-       "operator = requires modifiable lvalue as an operand"},
-      {"enum e {A};", "A();", "D_FUNC_IDKIND", "enumerator 'A' may not be referenced as a function"},
+      {"enum e {A};", "A = 1;", "D_OP_LVAL", "operator = requires modifiable lvalue as an operand"},
+      {"enum e {A};", "A();", "D_FUNC_IDKIND",
+       "enumerator 'A' may not be referenced as a function"},
       {"int a[args[0]];", "", "D_ARGS_NONE",
        "args[ ] may not be referenced outside of a probe clause"},
       // REQ: DTYPES-10
@@ -277,9 +277,10 @@ TEST(DTypes, ComparesWithTheEnumeratorsOfAKernelsEnum) {
   EXPECT_EQ(program.tag(), "D_IDENT_UNDEF");
   program.input.text = "string BUSY; BEGIN { trace(x == BUSY); }";
   EXPECT_FALSE(program.compile());
-  EXPECT_EQ(program.message(),
-            "in action list: ambiguous use of operator ==: BUSY is both a enum state enum tag and a "
-            "global scalar");
+  EXPECT_EQ(
+      program.message(),
+      "in action list: ambiguous use of operator ==: BUSY is both a enum state enum tag and a "
+      "global scalar");
 }
 
 }  // namespace

@@ -70,7 +70,9 @@ std::string output(const std::string& program, std::string* err = nullptr) {
   EXPECT_EQ(machine.add(program), "") << program;
   const std::string text = machine.run();
   if (err != nullptr) *err = machine.err;
-  if (err == nullptr) EXPECT_EQ(machine.err, "") << program;
+  if (err == nullptr) {
+    EXPECT_EQ(machine.err, "") << program;
+  }
   return text;
 }
 
@@ -92,9 +94,9 @@ TEST(DTypes, StartWhereADescriptionCould) {
   // REQ: DTYPES-02
   EXPECT_EQ(Compiled("uint64_t x; int*y; BEGIN { x = *y; }").message(), "");
   EXPECT_EQ(Compiled("uint64_t *x; BEGIN {}", "s.d").message(), "");
-  EXPECT_EQ(Compiled("typedef int foo_t; foo_t x, *y; foo_t z[3]; BEGIN { x = z[0]; }", "s.d")
-                .message(),
-            "");
+  EXPECT_EQ(
+      Compiled("typedef int foo_t; foo_t x, *y; foo_t z[3]; BEGIN { x = z[0]; }", "s.d").message(),
+      "");
   Compiled probe("int:::x {}");
   EXPECT_EQ(probe.message(), "probe description int:::x does not match any probes");
   EXPECT_EQ(Compiled("uint64_t {}").message(),
@@ -143,21 +145,24 @@ struct Tail {
 TEST(DTypes, HaveTheLayoutOfTheCAbi) {
   // REQ: DTYPES-04 DTYPES-05 DTYPES-06 DTYPES-11
   const std::string declarations =
-      "struct bits {char a; int b : 3; unsigned c : 30; long d : 40; short e : 9; unsigned char f : "
-      "1; char g;}; struct mixed {char a; short b[3]; struct {char c; long d;} e; union {int f; char "
+      "struct bits {char a; int b : 3; unsigned c : 30; long d : 40; short e : 9; unsigned char f "
+      ": "
+      "1; char g;}; struct mixed {char a; short b[3]; struct {char c; long d;} e; union {int f; "
+      "char "
       "g[6];} h; char i;}; struct padded {char a; int : 0; char b; int : 5; unsigned c : 4;}; enum "
       "kind {FIRST}; struct tail {enum kind k; void *p; char s[3];}; ";
-  EXPECT_EQ(output(declarations +
-                   "BEGIN { printf(\"%d %d %d %d\", sizeof (struct bits), sizeof (struct mixed), "
-                   "sizeof (struct padded), sizeof (struct tail)); printf(\" %d %d %d %d %d %d\", "
-                   "offsetof(struct bits, g), offsetof(struct mixed, e), offsetof(struct mixed, h), "
-                   "offsetof(struct mixed, i), offsetof(struct padded, b), offsetof(struct tail, s)); "
-                   "}"),
-            std::to_string(sizeof(Bits)) + " " + std::to_string(sizeof(Mixed)) + " " +
-                std::to_string(sizeof(Padded)) + " " + std::to_string(sizeof(Tail)) + " " +
-                std::to_string(offsetof(Bits, g)) + " " + std::to_string(offsetof(Mixed, e)) + " " +
-                std::to_string(offsetof(Mixed, h)) + " " + std::to_string(offsetof(Mixed, i)) + " " +
-                std::to_string(offsetof(Padded, b)) + " " + std::to_string(offsetof(Tail, s)));
+  EXPECT_EQ(
+      output(declarations +
+             "BEGIN { printf(\"%d %d %d %d\", sizeof (struct bits), sizeof (struct mixed), "
+             "sizeof (struct padded), sizeof (struct tail)); printf(\" %d %d %d %d %d %d\", "
+             "offsetof(struct bits, g), offsetof(struct mixed, e), offsetof(struct mixed, h), "
+             "offsetof(struct mixed, i), offsetof(struct padded, b), offsetof(struct tail, s)); "
+             "}"),
+      std::to_string(sizeof(Bits)) + " " + std::to_string(sizeof(Mixed)) + " " +
+          std::to_string(sizeof(Padded)) + " " + std::to_string(sizeof(Tail)) + " " +
+          std::to_string(offsetof(Bits, g)) + " " + std::to_string(offsetof(Mixed, e)) + " " +
+          std::to_string(offsetof(Mixed, h)) + " " + std::to_string(offsetof(Mixed, i)) + " " +
+          std::to_string(offsetof(Padded, b)) + " " + std::to_string(offsetof(Tail, s)));
   // The same bytes: the struct as the C compiler fills it.
   union {
     Bits bits;
@@ -172,8 +177,8 @@ TEST(DTypes, HaveTheLayoutOfTheCAbi) {
   filled.bits.g = 'g';
   std::string want;
   for (const unsigned char byte : filled.bytes) want += std::to_string(byte) + " ";
-  std::string program = declarations +
-                        "union {struct bits b; unsigned char c[" + std::to_string(sizeof(Bits)) +
+  std::string program = declarations + "union {struct bits b; unsigned char c[" +
+                        std::to_string(sizeof(Bits)) +
                         "];} x; BEGIN { x.b.a = 1; x.b.b = -3; x.b.c = 0x2abcdef1; x.b.d = "
                         "-77777777777; x.b.e = -200; x.b.f = 1; x.b.g = 'g'; }";
   for (std::size_t i = 0; i < sizeof(Bits); ++i) {
@@ -188,16 +193,30 @@ TEST(DTypes, HaveTheSizesOfLp64) {
                    "(int), sizeof (long), sizeof (long long), sizeof (char *), sizeof (float), "
                    "sizeof (_Bool), sizeof (long double)); }"),
             "12488841 16");
-  constexpr const char* kTypedefs[][2] = {
-      {"int8_t", "char"},          {"int16_t", "short"},         {"int32_t", "int"},
-      {"int64_t", "long"},         {"intptr_t", "long"},         {"ssize_t", "long"},
-      {"ptrdiff_t", "long"},       {"uint8_t", "unsigned char"}, {"uchar_t", "unsigned char"},
-      {"uint16_t", "unsigned short"}, {"ushort_t", "unsigned short"}, {"uint32_t", "unsigned int"},
-      {"uint_t", "unsigned int"},  {"uint64_t", "unsigned long"}, {"ulong_t", "unsigned long"},
-      {"uintptr_t", "unsigned long"}, {"size_t", "unsigned long"},
-      {"u_longlong_t", "unsigned long long"}, {"id_t", "int"},   {"pid_t", "int"},
-      // REQ: DTYPES-25
-      {"in_addr_t", "unsigned int"}, {"ipaddr_t", "unsigned int"}, {"hrtime_t", "long long"}};
+  constexpr const char* kTypedefs[][2] = {{"int8_t", "char"},
+                                          {"int16_t", "short"},
+                                          {"int32_t", "int"},
+                                          {"int64_t", "long"},
+                                          {"intptr_t", "long"},
+                                          {"ssize_t", "long"},
+                                          {"ptrdiff_t", "long"},
+                                          {"uint8_t", "unsigned char"},
+                                          {"uchar_t", "unsigned char"},
+                                          {"uint16_t", "unsigned short"},
+                                          {"ushort_t", "unsigned short"},
+                                          {"uint32_t", "unsigned int"},
+                                          {"uint_t", "unsigned int"},
+                                          {"uint64_t", "unsigned long"},
+                                          {"ulong_t", "unsigned long"},
+                                          {"uintptr_t", "unsigned long"},
+                                          {"size_t", "unsigned long"},
+                                          {"u_longlong_t", "unsigned long long"},
+                                          {"id_t", "int"},
+                                          {"pid_t", "int"},
+                                          // REQ: DTYPES-25
+                                          {"in_addr_t", "unsigned int"},
+                                          {"ipaddr_t", "unsigned int"},
+                                          {"hrtime_t", "long long"}};
   TypeTable types;
   for (const auto& [name, target] : kTypedefs) {
     EXPECT_EQ(types.resolve(types.find(name)), types.find(target)) << name;
@@ -206,11 +225,12 @@ TEST(DTypes, HaveTheSizesOfLp64) {
 
 TEST(DTypes, BitFieldsKeepTheirNeighbours) {
   // REQ: DTYPES-06 DTYPES-18 DTYPES-27
-  EXPECT_EQ(output("struct b {unsigned a : 3; int b : 5; unsigned long c : 40; char d;} x; this "
-                   "struct b l; BEGIN {x.a = 9; x.b = -3; x.c = 0xfffffffffff; x.d = 1; this->l = x; "
-                   "this->l.b++; this->l.a += 8; printf(\"%d %d %x %d %d %d %d\", x.a, x.b, x.c, x.d, "
-                   "this->l.b, this->l.a, x.b);}"),
-            "1 -3 ffffffffff 1 -2 1 -3");
+  EXPECT_EQ(
+      output("struct b {unsigned a : 3; int b : 5; unsigned long c : 40; char d;} x; this "
+             "struct b l; BEGIN {x.a = 9; x.b = -3; x.c = 0xfffffffffff; x.d = 1; this->l = x; "
+             "this->l.b++; this->l.a += 8; printf(\"%d %d %x %d %d %d %d\", x.a, x.b, x.c, x.d, "
+             "this->l.b, this->l.a, x.b);}"),
+      "1 -3 ffffffffff 1 -2 1 -3");
   // The value of an assignment is what was assigned, not what the field holds.
   EXPECT_EQ(output("struct b {int a : 3;} x; BEGIN { y = (x.a = 12); printf(\"%d %d\", y, x.a); }"),
             "12 -4");
@@ -226,11 +246,12 @@ TEST(DTypes, BitFieldsKeepTheirNeighbours) {
 TEST(DTypes, TraceBySize) {
   // REQ: DTYPES-27
   Machine machine;
-  EXPECT_EQ(machine.add("struct s {char c[8];} x; struct b {unsigned a : 3; unsigned b : 12; "
-                        "unsigned c : 20;} y; int z[2]; BEGIN { x.c[0] = 2; y.a = 5; y.b = 99; y.c = "
-                        "70000; z[1] = 1; trace(x); trace(y.a); trace(y.b); trace(y.c); trace(z); "
-                        "exit(0); }"),
-            "");
+  EXPECT_EQ(
+      machine.add("struct s {char c[8];} x; struct b {unsigned a : 3; unsigned b : 12; "
+                  "unsigned c : 20;} y; int z[2]; BEGIN { x.c[0] = 2; y.a = 5; y.b = 99; y.c = "
+                  "70000; z[1] = 1; trace(x); trace(y.a); trace(y.b); trace(y.c); trace(z); "
+                  "exit(0); }"),
+      "");
   const std::string text = machine.run();
   EXPECT_NE(text.find("                 2   5    99    70000       4294967296"), std::string::npos)
       << text;
@@ -242,15 +263,17 @@ TEST(DTypes, ArraysAndPointers) {
                    "105; printf(\"%d %d %d %d %s\", m[1][2], m[2][0], m[0][6], sizeof (m), "
                    "stringof(s));}"),
             "7 9 7 48 hi");
-  EXPECT_EQ(output("struct e {int a; long b;}; struct e t[4]; BEGIN { this->p = &t[1]; this->p->b = "
-                   "5; (this->p + 1)->b = 6; this->q = this->p + 2; this->q->a = 8; printf(\"%d %d %d "
-                   "%d %d\", t[1].b, t[2].b, t[3].a, this->q - this->p, sizeof (*this->p)); }"),
-            "5 6 8 2 16");
-  EXPECT_EQ(output("union u {int i; char c[4]; } v; struct n {struct n *next; union u w[2]; string "
-                   "t;} n1, n2; BEGIN {v.i = 0x41424344; n1.w[1] = v; n1.t = \"hello\"; n2.t = n1.t; "
-                   "n1.next = 0; printf(\"%c %c %s %c %d\", v.c[0], n1.w[1].c[3], n2.t, n2.t[1], "
-                   "sizeof (n1)); }"),
-            "D A hello e 272");
+  EXPECT_EQ(
+      output("struct e {int a; long b;}; struct e t[4]; BEGIN { this->p = &t[1]; this->p->b = "
+             "5; (this->p + 1)->b = 6; this->q = this->p + 2; this->q->a = 8; printf(\"%d %d %d "
+             "%d %d\", t[1].b, t[2].b, t[3].a, this->q - this->p, sizeof (*this->p)); }"),
+      "5 6 8 2 16");
+  EXPECT_EQ(
+      output("union u {int i; char c[4]; } v; struct n {struct n *next; union u w[2]; string "
+             "t;} n1, n2; BEGIN {v.i = 0x41424344; n1.w[1] = v; n1.t = \"hello\"; n2.t = n1.t; "
+             "n1.next = 0; printf(\"%c %c %s %c %d\", v.c[0], n1.w[1].c[3], n2.t, n2.t[1], "
+             "sizeof (n1)); }"),
+      "D A hello e 272");
   EXPECT_EQ(output("int (*f)(int, char *), (*g[2])(void), *(*h)[3]; int proto(int x, ...); BEGIN { "
                    "printf(\"%d %d %d\", sizeof (f), sizeof (g), sizeof (*h)); trace(f == 0); }"),
             "8 16 241");
@@ -258,32 +281,36 @@ TEST(DTypes, ArraysAndPointers) {
 
 TEST(DTypes, StructsAreCopied) {
   // REQ: DTYPES-14 DTYPES-19 DTYPES-20
-  EXPECT_EQ(output("struct in {int a; int b[2];}; struct out {char c; struct in i;}; struct out x, "
-                   "y; BEGIN { x.i.b[1] = 4; x.c = 'x'; y = x; x.i.b[1] = 5; z = y.i; y.i.a = 9; w = "
-                   "(x = y); printf(\"%d %d %d %c %d\", y.i.b[1], z.b[1], z.a, w.c, x.i.a); }"),
-            "4 4 0 x 9");
+  EXPECT_EQ(
+      output("struct in {int a; int b[2];}; struct out {char c; struct in i;}; struct out x, "
+             "y; BEGIN { x.i.b[1] = 4; x.c = 'x'; y = x; x.i.b[1] = 5; z = y.i; y.i.a = 9; w = "
+             "(x = y); printf(\"%d %d %d %c %d\", y.i.b[1], z.b[1], z.a, w.c, x.i.a); }"),
+      "4 4 0 x 9");
   EXPECT_EQ(output("dtmalloc:::malloc { x = *args[0]; this->s = *args[2]; printf(\"%s %d %d\", "
                    "stringof(x.ks_shortdesc), this->s.mts_numallocs, sizeof (x) == sizeof (struct "
                    "malloc_type)); }"),
             "aa 1 1");
   // A copy from where nothing is faults, and nothing changes.
   std::string err;
-  EXPECT_EQ(output("struct s {int a;} x; BEGIN { x.a = 3; x = *(struct s *)16; } BEGIN { trace(x.a); "
-                   "}",
-                   &err),
-            "3");
+  EXPECT_EQ(
+      output("struct s {int a;} x; BEGIN { x.a = 3; x = *(struct s *)16; } BEGIN { trace(x.a); "
+             "}",
+             &err),
+      "3");
   EXPECT_NE(err.find("invalid address (0x10) in action #2"), std::string::npos) << err;
 }
 
 TEST(DTypes, EnumsCompareWithTheirOwn) {
   // REQ: DTYPES-07 DTYPES-17
-  EXPECT_EQ(output("enum e {A, B = -5, C, D = 'x', E = sizeof (int), F = E + 1, G = A}; enum e x; "
-                   "BEGIN { x = B; printf(\"%d %d %d %d %d %d %d %d\", A, x, C, D, E, F, B == x, G); "
-                   "}"),
-            "0 -5 -4 120 4 5 1 0");
-  EXPECT_EQ(output("BEGIN { printf(\"%d %d %d %d %d %d\", EINVAL, EINTEGRITY, SIGKILL, SIGUSR2, "
-                   "AF_INET, AF_INET6); trace(DTRACEFLT_ILLOP); trace(sizeof (struct in6_addr)); }"),
-            "22 97 9 31 2 28316");
+  EXPECT_EQ(
+      output("enum e {A, B = -5, C, D = 'x', E = sizeof (int), F = E + 1, G = A}; enum e x; "
+             "BEGIN { x = B; printf(\"%d %d %d %d %d %d %d %d\", A, x, C, D, E, F, B == x, G); "
+             "}"),
+      "0 -5 -4 120 4 5 1 0");
+  EXPECT_EQ(
+      output("BEGIN { printf(\"%d %d %d %d %d %d\", EINVAL, EINTEGRITY, SIGKILL, SIGUSR2, "
+             "AF_INET, AF_INET6); trace(DTRACEFLT_ILLOP); trace(sizeof (struct in6_addr)); }"),
+      "22 97 9 31 2 28316");
 }
 
 TEST(DTypes, NameTheirModule) {
@@ -299,8 +326,9 @@ TEST(DTypes, NameTheirModule) {
 
 TEST(DTypes, SharedByLaterProgramsOnly) {
   // REQ: DTYPES-23
-  Compiled program("struct s {int a;}; struct f; enum e {A = 4}; typedef struct s s_t; s_t x; self "
-                   "int t; extern int z; BEGIN {}");
+  Compiled program(
+      "struct s {int a;}; struct f; enum e {A = 4}; typedef struct s s_t; s_t x; self "
+      "int t; extern int z; BEGIN {}");
   ASSERT_TRUE(program.ok) << program.message();
   program.input.text =
       "struct f {long b;}; enum g {B}; typedef int new_t; new_t y; struct f v; int w[A]; BEGIN { "
@@ -312,7 +340,8 @@ TEST(DTypes, SharedByLaterProgramsOnly) {
     EXPECT_FALSE(program.compile()) << gone;
   }
   program.input.text =
-      "struct f {char c[5];}; enum g {C, B}; typedef long new_t; new_t y; BEGIN { x.a = A; trace(B + "
+      "struct f {char c[5];}; enum g {C, B}; typedef long new_t; new_t y; BEGIN { x.a = A; trace(B "
+      "+ "
       "sizeof (struct f) + sizeof (y) + sizeof (s_t)); }";
   EXPECT_TRUE(program.compile()) << program.message();
   EXPECT_EQ(program.space.variables.size(), 3U);
@@ -320,8 +349,9 @@ TEST(DTypes, SharedByLaterProgramsOnly) {
 
 TEST(DTypes, DescribeVariables) {
   // REQ: DTYPES-09
-  const Compiled program("int g; self string s; this long l; int a[string, struct in6_addr *, int]; "
-                         "self uint8_t b[int]; BEGIN {}");
+  const Compiled program(
+      "int g; self string s; this long l; int a[string, struct in6_addr *, int]; "
+      "self uint8_t b[int]; BEGIN {}");
   ASSERT_TRUE(program.ok) << program.message();
   const VariableList& list = program.space.variables;
   ASSERT_EQ(list.size(), 5U);
@@ -373,9 +403,10 @@ TEST(DTypes, NamesOfTypes) {
   for (const auto& [declaration, name] : kRows) {
     const Compiled program("struct foo {int a;}; struct bar {int a;} y; " +
                            std::string(declaration) + "; BEGIN { y = x; }");
-    EXPECT_EQ(program.message(), "in action list: operands have incompatible types: \"struct bar\" "
-                                 "= \"" +
-                                     std::string(name) + "\"")
+    EXPECT_EQ(program.message(),
+              "in action list: operands have incompatible types: \"struct bar\" "
+              "= \"" +
+                  std::string(name) + "\"")
         << declaration;
   }
 }

@@ -83,8 +83,8 @@ class Generator {
                    "(*(&s1)).b"});
   }
   std::string object() {
-    return one_of({"s0", "s1", "this->s2", "t[0]", "*(&t[1])", "(s1 = t[0])",
-                   "(g1 > 2 ? s0 : this->s2)"});
+    return one_of(
+        {"s0", "s1", "this->s2", "t[0]", "*(&t[1])", "(s1 = t[0])", "(g1 > 2 ? s0 : this->s2)"});
   }
 
   std::string constant() {
@@ -358,10 +358,12 @@ Verdict run_case(const std::string& body) {
       }
       EXPECT_EQ(bits != 0, want.text.has_value()) << variable.name;
       std::string_view text;
-      EXPECT_TRUE(string_at(
-          machine.state, bits == 0 ? 0 : (global ? kVariableBase + machine.state.global_slots[at].offset
+      EXPECT_TRUE(string_at(machine.state,
+                            bits == 0
+                                ? 0
+                                : (global ? kVariableBase + machine.state.global_slots[at].offset
                                           : kLocalBase + machine.state.local_slots[at].offset),
-          &text));
+                            &text));
       EXPECT_EQ(text, want.text.value_or("")) << variable.name;
     }
     return Verdict::agreed;

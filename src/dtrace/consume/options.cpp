@@ -28,9 +28,9 @@ enum class Kind : std::uint8_t {
   cpp_path,
   stdc,
   attribute,  // amin
-  word,     // one of `words`; accepted: it changes nothing here
-  ignored,  // ditto, of any value
-  refused,  // not modelled
+  word,       // one of `words`; accepted: it changes nothing here
+  ignored,    // ditto, of any value
+  refused,    // not modelled
 };
 
 struct OptionInfo {

@@ -140,7 +140,7 @@ struct ProgramSpace {
   std::uint32_t& count(Scope scope) {
     return scope == Scope::global ? globals : scope == Scope::local ? locals : threads;
   }
-  std::map<std::string, TypeId> externs;       // symbols that a program declared and nobody defines
+  std::map<std::string, TypeId> externs;  // symbols that a program declared and nobody defines
   std::map<std::string, Attribute, std::less<>>
       attributes;                              // that a program gave: "x" "this->x" "@x"
   std::shared_ptr<Definitions> definitions;    // of the compiler; null before its first program

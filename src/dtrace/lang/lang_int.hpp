@@ -115,7 +115,6 @@ struct ClauseContext {
   Catalog* catalog = nullptr;
 };
 
-
 // The functions of D: what a name may be called as.
 enum class FunctionKind : std::uint8_t { action, aggregating, subroutine, missing };
 struct FunctionInfo {

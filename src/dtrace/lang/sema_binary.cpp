@@ -231,8 +231,8 @@ bool Sema::define_variable(Node& node, TypeId type) {
   const Scope scope = local ? Scope::local : Scope::global;
   if (find_variable(scope, node.text) != nullptr) return false;
   std::int32_t value = 0;
-  if (!local &&
-      (symbols_.inlines.contains(node.text) || !builtin_kind(node.text).empty() || types_.find_enumerator(node.text, &value) != kNoType)) {
+  if (!local && (symbols_.inlines.contains(node.text) || !builtin_kind(node.text).empty() ||
+                 types_.find_enumerator(node.text, &value) != kNoType)) {
     return false;
   }
   if (types_[types_.resolve(type)].bits != 0) type = types_[types_.resolve(type)].target;

@@ -37,7 +37,8 @@ void Sema::unknown_identifier(const Node& node, const std::string& shown) {
 void Sema::identifier(Node& node) {
   const std::string plain = node.text.starts_with("D`") ? node.text.substr(2) : node.text;
   const auto external = space_.externs.find(plain);
-  if (node.text.find('`') != std::string::npos && (external == space_.externs.end() || plain == node.text)) {
+  if (node.text.find('`') != std::string::npos &&
+      (external == space_.externs.end() || plain == node.text)) {
     return symbol(node);
   }
   if (defined_name(node)) return;

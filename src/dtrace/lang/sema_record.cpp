@@ -27,8 +27,7 @@ Action Sema::trace_action(Node& call, ActionKind kind) {
   Node& argument = *call.children[1];
   expression(argument);
   if (is_translated_pointer(argument)) {
-    fail(family + "_DYN", argument,
-         name + "( ) may not be applied to a translated pointer");
+    fail(family + "_DYN", argument, name + "( ) may not be applied to a translated pointer");
   }
   if (is_dynamic(argument)) {
     fail(family + "_AGG", argument,
