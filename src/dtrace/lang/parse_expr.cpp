@@ -283,7 +283,6 @@ Node& Parser::primary() {
         node.depth = found->second->body->depth + 1;
         if (node.depth > kMaxDepth) too_deep(place);
       }
-      if (node.text.find('`') != std::string::npos) unsupported(place, "kernel symbols are");
       advance();
       return node;
     }
