@@ -480,9 +480,6 @@ TEST(DLanguage, SaysThatAFeatureIsNotModelled) {
   constexpr const char* kPrograms[] = {
       "inline int x = 5; BEGIN {}",
       "translator foo_t < int i > { }; BEGIN {}",
-      "BEGIN { self->x = 1; }",
-      "BEGIN { a[1] = 2; }",
-      "BEGIN { a[\"x\", pid] = 2; }",
       "BEGIN { trace(`kernel_symbol); }",
       "#pragma D attributes Stable/Stable/Common x\nBEGIN {}",
   };

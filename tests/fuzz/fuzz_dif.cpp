@@ -20,9 +20,17 @@ VariableList variables() {
   ValueDesc bytes;
   bytes.size = 40;
   bytes.by_ref = true;
-  return {{"n", Scope::global, kVarUser, {}},        {"t", Scope::global, kVarUser + 1, text},
-          {"b", Scope::global, kVarUser + 2, bytes}, {"n", Scope::local, kVarUser, {}},
-          {"t", Scope::local, kVarUser + 1, text},   {"b", Scope::local, kVarUser + 2, bytes}};
+  return {{"n", Scope::global, kVarUser, {}},
+          {"t", Scope::global, kVarUser + 1, text},
+          {"b", Scope::global, kVarUser + 2, bytes},
+          {"a", Scope::global, kVarUser + 3, {}, true, {{}, text}},
+          {"n", Scope::local, kVarUser, {}},
+          {"t", Scope::local, kVarUser + 1, text},
+          {"b", Scope::local, kVarUser + 2, bytes},
+          {"n", Scope::thread, kVarUser, {}},
+          {"t", Scope::thread, kVarUser + 1, text},
+          {"a", Scope::thread, kVarUser + 2, text, true, {text}},
+          {"s", Scope::thread, kVarUser + 3, bytes}};
 }
 
 }  // namespace
@@ -35,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   testing::FakeState machine(kernel, 32);
   ProgramSpace space;
   space.variables = variables();
-  space.globals = space.locals = 3;
+  space.globals = 4;
+  space.locals = 3;
   machine.reserve(space);
 
   const std::uint64_t known[] = {0,
@@ -43,6 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                  kStringTableBase,
                                  kVariableBase + 32,
                                  kLocalBase + 32,
+                                 kDynamicBase + 48,
                                  kernel.type_address,
                                  kernel.stats_address,
                                  kernel.name_address};

@@ -42,9 +42,16 @@ class Generator {
     std::string text =
         "g0 = (long)0; g1 = (int8_t)1; g2 = (uint32_t)2; g3 = (short)3; g4 = (uint64_t)4; "
         "this->l0 = 5; this->l1 = (unsigned char)6; t0 = \"\"; this->t1 = \"one\"; ";
+    text +=
+        "self->i0 = 7; self->i1 = (uint16_t)8; a0[(long)1, \"a\"] = 5; self->a1[(short)2] = 6; "
+        "self->t2 = \"two\"; a2[1] = \"three\"; ";
     const unsigned statements = 1 + pick(4);
     for (unsigned i = 0; i < statements; ++i) text += statement() + "; ";
-    return text + (pick(3) == 0 ? text_expression(3) : integer(4));
+    text += pick(3) == 0 ? text_expression(3) : integer(4);
+    // What they hold now.
+    return text +
+           "; self->i0; self->i1; a0[1, \"a\"]; a0[1, \"temp\"]; a0[0, \"\"]; self->a1[2]; "
+           "self->a1[-1]; a2[1] == self->t2; a2[0] < self->t2; self->t2 == \"two\"";
   }
 
  private:
@@ -54,11 +61,31 @@ class Generator {
     return list[pick(N)];
   }
 
-  std::string variable() { return one_of({"g0", "g1", "g2", "g3", "g4", "this->l0", "this->l1"}); }
+  std::string variable() {
+    switch (pick(12)) {
+      case 0:
+        return "a0[" + integer(1) + ", " + text_expression(pick(3) == 0 ? 1 : 0) + "]";
+      case 1:
+        return "a0[" + one_of({"0", "1", "g2++", "--self->i0"}) + ", " +
+               one_of({"\"a\"", "\"\"", "\"temp\"", "probefunc", "self->t2"}) + "]";
+      case 2:
+        return "self->a1[" + integer(1) + "]";
+      case 3:
+        return one_of({"self->a1[2]", "self->a1[-1]", "self->a1[self->i0]"});
+      case 4:
+      case 5:
+        return one_of({"self->i0", "self->i1"});
+      default:
+        return one_of({"g0", "g1", "g2", "g3", "g4", "this->l0", "this->l1"});
+    }
+  }
+  std::string text_variable() {
+    return one_of({"t0", "this->t1", "t0", "self->t2", "a2[0]", "a2[1]", "a2[g0]"});
+  }
   std::string statement() {
     switch (pick(7)) {
       case 0:
-        return one_of({"t0", "this->t1"}) + " = " + text_expression(2);
+        return text_variable() + " = " + text_expression(2);
       case 4:
         return one_of({"s0", "s1", "this->s2", "t[1]", "t[g2 & 1]"}) + " = " + object();
       case 5:
@@ -212,6 +239,8 @@ class Generator {
                      "stringof args[0]->ks_shortdesc",
                      "t0",
                      "this->t1",
+                     "self->t2",
+                     "a2[1]",
                      "stringof arg0",
                      "(string)args[0]->ks_shortdesc",
                      "\"newsyslog\"",
@@ -250,7 +279,7 @@ class Generator {
         return "(" + integer(less) + " ? " + text_expression(less) + " : " + text_expression(less) +
                ")";
       default:
-        return "(t0 = " + text_expression(less) + ")";
+        return "(" + text_variable() + " = " + text_expression(less) + ")";
     }
   }
 
@@ -339,6 +368,7 @@ Verdict run_case(const std::string& body) {
     }
     machine.state.object = nullptr;  // the last object went with its statement
     for (const VariableDesc& variable : space.variables) {
+      if (variable.scope == Scope::thread || variable.array) continue;  // the program has read them
       const bool global = variable.scope == Scope::global;
       const std::uint64_t at = variable.id - kVarUser;
       const EvalValue want = evaluator.variables[(global ? "" : "this->") + variable.name];

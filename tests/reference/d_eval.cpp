@@ -452,7 +452,8 @@ EvalValue Evaluator::evaluate(const Node& node) {
       }
       return value;
     case NodeKind::local:
-      if (!is_object(node)) return variable("this->" + node.text);
+    case NodeKind::thread:
+      if (!is_object(node)) return variable(name_of(node));
       value.bits = address_of(node);
       return value;
     case NodeKind::unary:
@@ -469,6 +470,7 @@ EvalValue Evaluator::evaluate(const Node& node) {
     case NodeKind::call:
       return call(node);
     case NodeKind::index: {
+      if (node.element) return variable(name_of(node));
       const Node& base = *node.children[0];
       if (base.text == "args" && base.kind == NodeKind::identifier) {
         value.bits = state_.variable(state_, kVarArgs, evaluate(*node.children[1]).bits);
@@ -526,7 +528,7 @@ EvalValue Evaluator::unary(const Node& node) {
     value.bits = address_of(operand);
     return value;
   }
-  const bool plain = operand.kind == NodeKind::identifier || operand.kind == NodeKind::local;
+  const bool plain = is_named(operand);
   if ((node.op == Op::inc || node.op == Op::dec) && !plain) {
     const std::uint64_t address = address_of(operand);
     const std::uint64_t before = read(address, operand);
@@ -536,11 +538,12 @@ EvalValue Evaluator::unary(const Node& node) {
     return value;
   }
   if (node.op == Op::inc || node.op == Op::dec) {
-    const std::string name = (operand.kind == NodeKind::local ? "this->" : "") + operand.text;
-    EvalValue& variable = variables[name];
-    value = variable;
+    value = variables[name_of(operand)];
     const Type& type = type_of(operand);
     const std::uint64_t step = type.kind == TypeKind::pointer ? element_of(type).size : 1;
+    // The keys are evaluated again.
+    EvalValue& variable = variables[name_of(operand)];
+    variable = value;
     variable.bits = node.op == Op::inc ? variable.bits + step : variable.bits - step;
     if (node.kind == NodeKind::unary) value = variable;
     return value;
@@ -688,9 +691,8 @@ EvalValue Evaluator::binary(const Node& node) {
 EvalValue Evaluator::assign(const Node& node) {
   const Node& left = *node.children[0];
   const Node& right = *node.children[1];
-  const std::string name = (left.kind == NodeKind::local ? "this->" : "") + left.text;
   const Op op = op_of_assignment(node.op);
-  const bool plain = left.kind == NodeKind::identifier || left.kind == NodeKind::local;
+  const bool plain = is_named(left);
   if (is_object(left)) {
     const std::uint64_t to = plain ? 0 : address_of(left);
     const EvalValue from = evaluate(right);
@@ -712,7 +714,7 @@ EvalValue Evaluator::assign(const Node& node) {
     write(address, left, assigned.bits);
     return assigned;
   }
-  const std::uint64_t before = variables[name].bits;
+  const std::uint64_t before = op == Op::none ? 0 : variables[name_of(left)].bits;
   EvalValue value = evaluate(right);
   if (op != Op::none) {
     std::uint64_t operand = value.bits;
@@ -721,6 +723,7 @@ EvalValue Evaluator::assign(const Node& node) {
     value.bits = arithmetic(op, left, right, before, operand, false);
   } else if (is_text(left)) {
     EvalValue kept;
+    const std::string name = name_of(left);
     if (value.text || !value.variable.empty() || value.bits != 0) {
       kept.text = text_of(value, false);
       texts_[name] = *kept.text;
@@ -731,7 +734,7 @@ EvalValue Evaluator::assign(const Node& node) {
     value.bits = constant_as(value.bits, type_of(right), type_of(left));
   }
   value.constant = false;
-  variables[name] = value;
+  variables[name_of(left)] = value;
   return value;
 }
 

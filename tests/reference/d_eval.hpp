@@ -32,11 +32,19 @@ class Evaluator {
   EvalValue evaluate(const Node& node);  // throws EvalFault
   std::string text_of(const EvalValue& value, bool null_is_empty);
 
-  std::map<std::string, EvalValue> variables;  // "x", "this->x"
+  std::map<std::string, EvalValue> variables;  // "x", "this->x", "self->x", elements
   std::string tokens;                          // what strtok() has not yet returned
+
+  static std::string scope_of(const Node& node);  // "this->"
+  static bool is_named(const Node& node) {
+    return node.kind == NodeKind::identifier || node.kind == NodeKind::local ||
+           node.kind == NodeKind::thread || node.element;
+  }
 
  private:
   EvalValue variable(const std::string& name);
+  // What the left side of a store names: for an element of an array, its keys are evaluated.
+  std::string name_of(const Node& node);
   EvalValue unary(const Node& node);
   EvalValue binary(const Node& node);
   EvalValue assign(const Node& node);

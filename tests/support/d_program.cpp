@@ -104,7 +104,11 @@ FakeState::FakeState(FakeKernel& kernel, std::uint32_t strsize)
   state.scratch_size = scratch_.size();
   state.strsize = strsize;
   state.strtok_text = strtok_text_.data();
+  space_.reserve(std::size_t{256} << 10, 2048, 1);
+  dynamic_.join(space_, 0);
+  state.dynamic = &dynamic_;
   args = {kernel.type_address, 0x10, kernel.stats_address, 4096, static_cast<std::uint64_t>(-1)};
+  builtins[kVarThread] = 100042;
   builtins[kVarPid] = 4711;
   builtins[kVarPpid] = 99;
   builtins[kVarTid] = 100042;

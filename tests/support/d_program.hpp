@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dtrace/core/dynvar.hpp"
 #include "dtrace/lang/lang.hpp"
 
 namespace dtmalloc::dtrace::testing {
@@ -49,7 +50,7 @@ struct FakeKernel {
   std::uint64_t type_address, stats_address, name_address;
 };
 
-// Variables, scratch and built-ins for run().
+// Variables, dynamic ones of at most 2 KB each, scratch and built-ins for run().
 class FakeState {
  public:
   explicit FakeState(FakeKernel& kernel, std::uint32_t strsize = 256);
@@ -64,6 +65,8 @@ class FakeState {
   std::vector<std::byte> scratch_, global_bytes_, local_bytes_, strtok_text_;
   std::vector<std::uint64_t> globals_, locals_;
   VariableLayout global_layout_, local_layout_;
+  DynamicSpace space_;
+  DynamicCpu dynamic_;
   static constexpr char kExecname[] = "newsyslog";
   static constexpr char kProbefunc[] = "temp";
 };

@@ -98,7 +98,7 @@ constexpr OptionInfo kOptions[] = {
     {"cleanrate", kRuntime, Kind::rate},
     {"cpu", kRuntime, Kind::flag},
     {"destructive", kRuntime, Kind::flag},
-    {"dynvarsize", kRuntime, Kind::refused},
+    {"dynvarsize", kRuntime, Kind::size},
     {"grabanon", kRuntime, Kind::flag},
     {"jstackframes", kRuntime, Kind::flag},
     {"jstackstrsize", kRuntime, Kind::size},

@@ -74,6 +74,11 @@ bool Session::Impl::check_status(bool final) {
     report_drop(tag, count, plural(count, noun) + rest);
   };
   using Status = Consumer::Status;
+  report("DTRACEDROP_DYNAMIC", &Status::dynamic_drops, "dynamic variable drop", "");
+  report("DTRACEDROP_DYNRINSE", &Status::rinsing_drops, "dynamic variable drop",
+         " with non-empty rinsing list");
+  report("DTRACEDROP_DYNDIRTY", &Status::dirty_drops, "dynamic variable drop",
+         " with non-empty dirty list");
   report("DTRACEDROP_SPEC", &Status::speculative_drops, "speculative drop", "");
   report("DTRACEDROP_SPECBUSY", &Status::busy_speculations, "failed speculation",
          " (available buffer(s) still busy)");

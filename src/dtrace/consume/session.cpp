@@ -220,7 +220,7 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
   auto output = dtrace::compile(input, impl_->catalog, impl_->space);
   if (!output) {
     Diagnostic diagnostic = output.error();
-    if (options.is_set("errtags")) {
+    if (options.is_set("errtags") && !diagnostic.tag.empty()) {
       diagnostic.message = "[" + diagnostic.tag + "] " + diagnostic.message;
     }
     return diagnostic;
@@ -268,6 +268,7 @@ Result<void> Session::go() {
   config.cpu = options.is_set("cpu")
                    ? static_cast<int>(std::min<std::uint64_t>(options.get("cpu"), MAXCPU))
                    : -1;
+  config.dynvarsize = options.get("dynvarsize", std::size_t{1} << 20);
   config.nspec = options.get("nspec", 1);
   config.specsize = options.get("specsize", std::size_t{32} << 10);
   config.cleanrate = options.get("cleanrate", kDefaultCleanRate);
@@ -286,6 +287,9 @@ Result<void> Session::go() {
   }
   if (impl.consumer.speculates() && options.is_set("specsize")) {
     impl.report_lowered("speculation size", wanted.specsize, config.specsize);
+  }
+  if (options.is_set("dynvarsize")) {
+    impl.report_lowered("dynamic variable size", wanted.dynvarsize, config.dynvarsize);
   }
   impl.report_rate("cleaning rate", wanted.cleanrate, config.cleanrate);
   impl.report_rate("status rate", options.get("statusrate", impl.status_interval()),

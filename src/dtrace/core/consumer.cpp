@@ -467,6 +467,10 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
     return refuse(nullptr);
   }
   DifState& dif = state->dif;
+  if (dynamic_.reserved()) {
+    if (!state->dynamic.join(dynamic_, cpu.id)) return refuse(nullptr);
+    dif.dynamic = &state->dynamic;
+  }
   dif.addresses = &framework_.addresses;
   dif.strsize = config.strsize;
   dif.globals = globals_.data();
@@ -529,6 +533,30 @@ int Consumer::reserve_all() {
   return 0;
 }
 
+// The space of dynamic variables, if a program stores one: with `resize` its size is halved until
+// the host grants it.
+int Consumer::reserve_dynamic() {
+  std::size_t chunk = 0;
+  const auto look = [&chunk](const VerifiedDif& dif) { chunk = std::max(chunk, dif.chunk_size()); };
+  for (const RetainedProgram& retained : programs_) {
+    for (const Clause& clause : retained.program->clauses) {
+      if (clause.predicate) look(*clause.predicate);
+      for (const Action& action : clause.actions) {
+        for (const Value& value : action.values) look(value.dif);
+        if (action.argument) look(action.argument->dif);
+        if (action.increment) look(action.increment->dif);
+      }
+    }
+  }
+  if (chunk == 0) return 0;
+  while (!dynamic_.reserve(config.dynvarsize, chunk, framework_.cpus.count())) {
+    if (!config.resize || config.dynvarsize / 2 < chunk) return ENOMEM;
+    config.dynvarsize /= 2;
+  }
+  dynamic_.when_dirty([this] { cleaner_.request(); });
+  return 0;
+}
+
 int Consumer::home_cpu() const {
   return config.cpu >= 0 && config.cpu < framework_.cpus.count() ? config.cpu : 0;
 }
@@ -552,12 +580,13 @@ int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   local_layout_ = lay_out_variables(space.variables, Scope::local, config.strsize);
   // What has no place among the addresses of variables has none in memory.
   if (global_layout_.size > kLocalBase - kVariableBase ||
-      local_layout_.size > kConsumerEnd - kLocalBase) {
+      local_layout_.size > kDynamicBase - kLocalBase) {
     return ENOMEM;
   }
   if (!global_bytes_.reserve(global_layout_.size)) return ENOMEM;
   strings_ = space.strings;
   if (!speculations_.reserve(config.nspec)) return ENOMEM;
+  if (const int error = reserve_dynamic(); error != 0) return error;
   if (const int error = reserve_all(); error != 0) return error;
   std::vector<Probe*> grown;
   for (const ProbeId id : std::exchange(unpublished_, {})) {
@@ -590,6 +619,10 @@ Consumer::Status Consumer::status(std::uint64_t interval) {
   Status status;
   status.busy_speculations = speculations_.busy();
   status.unavailable_speculations = speculations_.unavailable();
+  const DynamicSpace::Drops drops = dynamic_.drops();
+  status.dynamic_drops = drops.empty;
+  status.rinsing_drops = drops.rinsing;
+  status.dirty_drops = drops.dirty;
   status.error_drops = error_drops_.load(std::memory_order_relaxed);
   for (int cpu = 0; cpu < framework_.cpus.count(); ++cpu) {
     ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
@@ -603,6 +636,7 @@ Consumer::Status Consumer::status(std::uint64_t interval) {
 void Consumer::clean() {
   const std::lock_guard lock(framework_.mutex);
   clean_speculations();
+  if (dynamic_.clean([this] { framework_.cpus.synchronize(); })) cleaner_.request();
 }
 
 void Consumer::stop(SimThread* thread) {

@@ -20,6 +20,7 @@
 #include "dtrace/core/aggregate.hpp"
 #include "dtrace/core/buffer.hpp"
 #include "dtrace/core/cleaner.hpp"
+#include "dtrace/core/dynvar.hpp"
 #include "dtrace/core/framework.hpp"
 #include "dtrace/core/quick.hpp"
 #include "dtrace/core/speculation.hpp"
@@ -131,6 +132,7 @@ struct Ecb {
 struct ConsumerConfig {
   std::size_t bufsize = std::size_t{4} << 20;
   std::size_t aggsize = std::size_t{4} << 20;
+  std::size_t dynvarsize = std::size_t{1} << 20;
   std::uint32_t strsize = 256;
   bool resize = true;  // bufresize=auto: halve what the host refuses
   BufferPolicy policy = BufferPolicy::switch_;
@@ -145,6 +147,7 @@ struct ConsumerConfig {
 struct Firing {
   Cpu* cpu = nullptr;
   SimThread* thread = nullptr;
+  bool interrupt = false;  // a timer's: whatever thread runs there
   const Ecb* ecb = nullptr;
   const std::uint64_t* arguments = nullptr;
   std::uint32_t argument_count = 0;
@@ -157,6 +160,7 @@ struct ConsumerCpu {
   AggBuffer aggregations;
   SpecParts speculative;
   std::vector<QuickMemo> memos;  // of the steps that were made before the buffers
+  DynamicCpu dynamic;
   DifState dif;
   std::uint32_t fault_action = 0;  // of the last fault inside an aggregation
   std::vector<std::uint64_t> locals;
@@ -203,6 +207,7 @@ class Consumer {
   // What dtrace(1) asks for at every status check. The consumer has been heard of; it will be
   // again within `interval`.
   struct Status {
+    std::uint64_t dynamic_drops = 0, rinsing_drops = 0, dirty_drops = 0;
     std::uint64_t speculative_drops = 0, busy_speculations = 0, unavailable_speculations = 0;
     std::uint64_t error_drops = 0;
     bool filled = false;  // a buffer of policy fill is full
@@ -258,6 +263,7 @@ class Consumer {
   std::size_t end_needs() const;  // what END's records may take
   void listen(std::uint64_t until);
   void clean();
+  int reserve_dynamic();
   void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
   bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple, QuickMemo* memo);
   static void prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::size_t start);
@@ -288,6 +294,7 @@ class Consumer {
   bool speculates_ = false;
   bool destructive_ = false;  // an ECB has a destructive action
   std::uint32_t memos_ = 0;
+  DynamicSpace dynamic_;
   bool has_hidden_error_ = false;
   std::vector<std::uint64_t> globals_;
   ReservedMemory global_bytes_;

@@ -41,12 +41,24 @@ std::uint64_t stamp(Firing& firing) {
   return firing.timestamp;
 }
 
+// Whose variables self-> means: the thread's, in interrupt context those of its CPU.
+std::uint64_t thread_key(const Firing& firing) {
+  constexpr std::uint64_t kInterrupt = std::uint64_t{1} << 63;
+  const SimThread* thread = firing.thread;
+  if (firing.interrupt || thread == nullptr || thread->intr_nesting != 0) {
+    return kInterrupt | static_cast<std::uint64_t>(firing.cpu->id);
+  }
+  return static_cast<std::uint64_t>(thread->tid);
+}
+
 std::uint64_t load_variable(DifState& state, std::uint32_t id, std::uint64_t index) {
   Firing& firing = *static_cast<Firing*>(state.owner);
   const Probe& probe = *firing.ecb->probe;
   switch (id) {
     case kVarArgs:
       return argument(state, firing, index);
+    case kVarThread:
+      return thread_key(firing);
     case kVarCurthread:
       return firing.thread != nullptr ? show_thread(state, *firing.thread) : 0;
     case kVarTimestamp:
@@ -254,6 +266,7 @@ void Framework::Impl::fire_on(Cpu& cpu, SimThread* thread, ProbeId id,
     Firing firing;
     firing.cpu = &cpu;
     firing.thread = thread;
+    firing.interrupt = true;
     firing.arguments = arguments;
     firing.argument_count = 5;
     entry.ecb->first_tokens ? entry.consumer->fire_first(*entry.ecb, firing)

@@ -137,14 +137,17 @@ static_assert(kSubrSpeculation == 10 && kSubrStrjoin == 23 && kSubrStrchr == 28 
 std::string_view subroutine_name(std::uint32_t subroutine);
 
 inline constexpr unsigned kDifRegisters = 8;       // r0 is 0
-inline constexpr unsigned kDifTupleRegisters = 8;  // arguments of a subroutine
+inline constexpr unsigned kDifTupleRegisters = 8;  // keys of an array, arguments of a subroutine
+// pushtr's r1: what the register points to.
+enum DifKeyKind : std::uint8_t { kKeyBytes = 0, kKeyString = 1 };
 
 // Simulated addresses of what belongs to the consumer, not to the kernel.
 inline constexpr std::uint64_t kScratchBase = 0xffffffe000000000;
 inline constexpr std::uint64_t kStringTableBase = 0xffffffe100000000;
 inline constexpr std::uint64_t kVariableBase = 0xffffffe200000000;
 inline constexpr std::uint64_t kLocalBase = 0xffffffea00000000;
-inline constexpr std::uint64_t kConsumerEnd = 0xfffffff200000000;
+inline constexpr std::uint64_t kDynamicBase = 0xfffffff200000000;
+inline constexpr std::uint64_t kConsumerEnd = 0xfffffffa00000000;
 
 // How a record's bytes are meant.
 enum class ValueForm : std::uint8_t {
@@ -226,19 +229,35 @@ struct VariableLayout {
 inline constexpr std::uint32_t kStatvarMax = 16 << 10;  // of a struct, union or array
 VariableLayout lay_out_variables(const VariableList& variables, Scope scope, std::uint32_t strsize);
 
+// What the code of a verified object knows of a dynamic variable: one of a thread, or an array.
+struct DynamicRef {
+  std::uint32_t id = 0;
+  bool thread = false;
+  bool array = false;
+  bool by_ref = false;
+  bool is_string = false;
+  std::uint32_t size = 8;  // of the value
+};
+
 class VerifiedDif {
  public:
   const DifObject& object() const { return object_; }
+  // What the dynamic accesses of code() index.
+  const std::vector<DynamicRef>& dynamic() const { return dynamic_; }
+  // Bytes that the largest dynamic variable it stores needs, as the kernel counts them: header, keys
+  // and value. 0: it stores none.
+  std::size_t chunk_size() const { return chunk_size_; }
   // The text with variable accesses told apart by kind (dif_int.hpp): what run() executes.
   const std::vector<std::uint32_t>& code() const { return code_; }
   bool calls(std::uint32_t subroutine) const;
 
  private:
   friend Result<VerifiedDif, std::string> verify(DifObject, const VariableList&);
-  VerifiedDif(DifObject object, std::vector<std::uint32_t> code)
-      : object_(std::move(object)), code_(std::move(code)) {}
+  explicit VerifiedDif(DifObject object) : object_(std::move(object)) {}
   DifObject object_;
   std::vector<std::uint32_t> code_;
+  std::vector<DynamicRef> dynamic_;
+  std::size_t chunk_size_ = 0;
 };
 Result<VerifiedDif, std::string> verify(DifObject object, const VariableList& variables);
 
@@ -257,6 +276,35 @@ enum class Fault : std::uint16_t {
   library = 1000,
 };
 std::string_view fault_text(Fault fault);  // "invalid address"
+
+// The dynamic variables of a consumer as one CPU reaches them (core/dynvar.hpp). A name is `words`
+// words at `name`: which variable, the thread it belongs to, the keys. What a string or a struct
+// holds is built at `value` before it is stored.
+class DynamicVariables {
+ public:
+  std::uint64_t* name = nullptr;
+  std::uint64_t* value = nullptr;
+  std::size_t capacity = 0;  // words, of each
+
+  // The first word of the value, and where its bytes are seen. False: there is no such variable.
+  virtual bool find(std::size_t words, std::uint64_t* first, std::uint64_t* address) = 0;
+  // The first `bytes` of a value that may have `size` of them. Makes the variable when it is not
+  // there; without room for it a drop is counted.
+  virtual void store(std::size_t words, const std::uint64_t* data, std::size_t bytes,
+                     std::size_t size) = 0;
+  virtual void remove(std::size_t words) = 0;
+  virtual void drop() = 0;  // a name that is too long for any variable
+  // Readable and writable bytes at an address; `*host` is this CPU's view of them, renewed now.
+  virtual std::size_t view(std::uint64_t address, const void** host) = 0;
+  // Bytes that were written into the view become what the CPUs share. False: not in the view.
+  virtual bool publish(const std::byte* from, std::size_t size) = 0;
+
+ protected:
+  ~DynamicVariables() = default;
+};
+
+// Asked of DifState::variable(), by no program: which thread self-> means.
+inline constexpr std::uint32_t kVarThread = 0x300;
 
 // What one run of an object sees. Built once per CPU and consumer, reset per clause.
 struct DifState {
@@ -280,6 +328,7 @@ struct DifState {
   std::byte* global_bytes = nullptr;
   const VariableSlot* global_slots = nullptr;
   std::size_t global_size = 0;
+  DynamicVariables* dynamic = nullptr;  // null: there are none, and every load gives 0
   std::uint64_t* locals = nullptr;
   std::byte* local_bytes = nullptr;
   const VariableSlot* local_slots = nullptr;

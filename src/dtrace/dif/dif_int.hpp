@@ -16,7 +16,9 @@ inline constexpr unsigned kOpLoadGlobalBytes = 85;
 inline constexpr unsigned kOpStoreGlobalBytes = 86;
 inline constexpr unsigned kOpLoadLocalBytes = 87;
 inline constexpr unsigned kOpStoreLocalBytes = 88;
-inline constexpr unsigned kOpCount = 89;
+inline constexpr unsigned kOpLoadDynamic = 89;  // index: of VerifiedDif::dynamic()
+inline constexpr unsigned kOpStoreDynamic = 90;
+inline constexpr unsigned kOpCount = 91;
 
 enum class DifForm : std::uint8_t {
   unknown,
@@ -80,6 +82,21 @@ struct SubrArguments {
     return i < count ? values[i] : otherwise;
   }
 };
+
+// ---- dynamic.cpp: thread variables and arrays
+// What was pushed; `sizes` of what was pushed by reference.
+struct Tuple {
+  std::uint64_t values[kDifTupleRegisters];
+  std::uint64_t sizes[kDifTupleRegisters];
+  unsigned count = 0;
+};
+// Sets tuple.sizes for a value pushed by reference. False: fault set.
+bool measure_key(DifState& state, Tuple& tuple, DifKeyKind kind, std::uint64_t size);
+// 0 or NULL when there is no such variable, or with the fault set.
+std::uint64_t load_dynamic(DifState& state, const DynamicRef& variable, const Tuple& tuple);
+bool store_dynamic(DifState& state, const DynamicRef& variable, const Tuple& tuple,
+                   std::uint64_t value);
+
 // The value, or 0 with the fault set.
 std::uint64_t call_subroutine(DifState& state, std::uint32_t subroutine,
                               const SubrArguments& arguments);

@@ -115,7 +115,11 @@ std::string operands(const DifObject& object, DifWord word, const VariableList* 
       return fmt::format("DIF_SUBR({}), %r{}\t\t! {}", word.index(), word.rd(),
                          subroutine_name(word.index()));
     case DifForm::push:
-      return fmt::format("DT_TYPE({}), %r{}, %r{}", word.r1(), word.r2(), word.rd());
+      if (word.op() == static_cast<unsigned>(DifOp::pushtv)) {
+        return fmt::format("DT_TYPE({}), %r{}", word.r1(), word.rd());
+      }
+      return fmt::format("DT_TYPE({}), %r{}, %r{}{}", word.r1(), word.r2(), word.rd(),
+                         word.r1() == kKeyString ? "\t! string" : "");
     case DifForm::none:
     case DifForm::unknown:
       break;

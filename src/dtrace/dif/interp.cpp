@@ -21,6 +21,10 @@ std::size_t within(std::uint64_t address, std::uint64_t base, const void* start,
   return size - static_cast<std::size_t>(address - base);
 }
 
+bool is_dynamic(const DifState& state, std::uint64_t address) {
+  return state.dynamic != nullptr && address >= kDynamicBase && address < kConsumerEnd;
+}
+
 // Host address of `size` bytes that a program may write: allocated scratch and the bytes of
 // variables.
 std::byte* writable_at(DifState& state, std::uint64_t address, std::uint64_t size) {
@@ -30,6 +34,7 @@ std::byte* writable_at(DifState& state, std::uint64_t address, std::uint64_t siz
     room = within(address, kVariableBase, state.global_bytes, state.global_size, &host);
   }
   if (room == 0) room = within(address, kLocalBase, state.local_bytes, state.local_size, &host);
+  if (room == 0 && is_dynamic(state, address)) room = state.dynamic->view(address, &host);
   if (room == 0 || room < size) {
     set_fault(state, Fault::badaddr, address);
     return nullptr;
@@ -65,6 +70,7 @@ void fetch_string(DifState& state, std::size_t at) {
 void publish(DifState& state, const std::byte* to, std::size_t size) {
   if (state.shared_bytes == nullptr || to < state.global_bytes ||
       to >= state.global_bytes + state.global_size) {
+    if (state.dynamic != nullptr) state.dynamic->publish(to, size);
     return;
   }
   std::byte* shared = state.shared_bytes + (to - state.global_bytes);
@@ -210,6 +216,7 @@ std::size_t readable_from(const DifState& state, std::uint64_t address, const vo
             within(address, kLocalBase, state.local_bytes, state.local_size, host)) {
       return room;
     }
+    if (is_dynamic(state, address)) return state.dynamic->view(address, host);
   }
   const std::size_t room =
       state.addresses == nullptr ? 0 : state.addresses->readable_from(address, host);
@@ -334,19 +341,19 @@ std::uint64_t run(const VerifiedDif& dif, DifState& state) {
       &&op_bgu,   &&op_bge,   &&op_bgeu,   &&op_bl,    &&op_blu,   &&op_ble,   &&op_bleu,
       &&op_ldsb,  &&op_ldsh,  &&op_ldsw,   &&op_ldub,  &&op_lduh,  &&op_lduw,  &&op_ldx,
       &&op_ret,   &&op_nop,   &&op_setx,   &&op_sets,  &&op_scmp,  &&op_ldga,  &&op_ldgs,
-      &&op_stgs,  &&op_bad,   &&op_bad,    &&op_bad,   &&op_sra,   &&op_call,  &&op_push,
+      &&op_stgs,  &&op_bad,   &&op_bad,    &&op_bad,   &&op_sra,   &&op_call,  &&op_ptr,
       &&op_push,  &&op_pop,   &&op_flush,  &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
       &&op_ldls,  &&op_stls,  &&op_allocs, &&op_copys, &&op_stb,   &&op_sth,   &&op_stw,
       &&op_stx,   &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
       &&op_bad,   &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
       &&op_bad,   &&op_bad,   &&op_bad,    &&op_ldb,   &&op_ldgss, &&op_stgss, &&op_ldlss,
-      &&op_stlss, &&op_ldgsb, &&op_stgsb,  &&op_ldlsb, &&op_stlsb};
+      &&op_stlss, &&op_ldgsb, &&op_stgsb,  &&op_ldlsb, &&op_stlsb, &&op_lddyn,
+      &&op_stdyn};
 
   const std::uint32_t* const code = dif.code().data();
   const std::uint32_t* pc = code;
   std::uint64_t regs[kDifRegisters] = {};
-  std::uint64_t tuple[kDifTupleRegisters];
-  unsigned pushed = 0;
+  Tuple tuple;
   // The condition codes, as the two operands that set them.
   std::uint64_t left = 0;
   std::uint64_t right = 0;
@@ -553,21 +560,32 @@ op_stlsb : {
   if (!copy_bytes(state, RD, kLocalBase + slot.offset, slot.size, false)) goto fault;
   NEXT;
 }
+op_lddyn:
+  RD = load_dynamic(state, dif.dynamic()[word.index()], tuple);
+  if (state.fault != Fault::none) goto fault;
+  NEXT;
+op_stdyn:
+  if (!store_dynamic(state, dif.dynamic()[word.index()], tuple, RD)) goto fault;
+  NEXT;
 op_push:
-  if (pushed == kDifTupleRegisters) {
-    set_fault(state, Fault::tupoflow);
-    goto fault;
-  }
-  tuple[pushed++] = RD;
+  if (tuple.count == kDifTupleRegisters) goto tuple_full;
+  tuple.values[tuple.count] = RD;
+  tuple.sizes[tuple.count++] = 0;
+  NEXT;
+op_ptr:
+  if (tuple.count == kDifTupleRegisters) goto tuple_full;
+  tuple.values[tuple.count] = RD;
+  if (!measure_key(state, tuple, static_cast<DifKeyKind>(word.r1()), R2)) goto fault;
+  ++tuple.count;
   NEXT;
 op_pop:
-  if (pushed != 0) --pushed;
+  if (tuple.count != 0) --tuple.count;
   NEXT;
 op_flush:
-  pushed = 0;
+  tuple.count = 0;
   NEXT;
 op_call:
-  RD = call_subroutine(state, word.index(), {tuple, pushed});
+  RD = call_subroutine(state, word.index(), {tuple.values, tuple.count});
   if (state.fault != Fault::none) goto fault;
   NEXT;
 op_allocs : {
@@ -597,6 +615,9 @@ op_nop:
   NEXT;
 op_ret:
   return RD;
+tuple_full:
+  set_fault(state, Fault::tupoflow);
+  goto fault;
 divide_by_zero:
   set_fault(state, Fault::divzero);
 fault:

@@ -5,6 +5,8 @@
 //               written; every index and variable id exists.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dtrace/dif/dif_int.hpp"
 
 namespace dtmalloc::dtrace {
@@ -35,6 +37,8 @@ class Verifier {
   }
 
   std::vector<std::uint32_t> take_code() { return std::move(code_); }
+  std::vector<DynamicRef> take_dynamic() { return std::move(dynamic_); }
+  std::size_t chunk_size() const { return chunk_size_; }
 
  private:
   std::string result() const {
@@ -79,6 +83,7 @@ class Verifier {
     }
     const VariableDesc* found = variables_.find(scope, id);
     if (found == nullptr) return fmt::format("variable {:#x} does not exist", id);
+    if (found->array) return fmt::format("variable {:#x} is an array", id);
     if (found->value.is_string) {
       rewrite(scope == Scope::global ? stores ? kOpStoreGlobalString : kOpLoadGlobalString
               : stores               ? kOpStoreLocalString
@@ -89,6 +94,62 @@ class Verifier {
                                      : kOpLoadLocalBytes);
     }
     return {};
+  }
+
+  // A variable of a thread or an element of an array.
+  std::string dynamic_access(DifWord word) {
+    const auto op = static_cast<DifOp>(word.op());
+    const bool stores = op == DifOp::stts || op == DifOp::stgaa || op == DifOp::sttaa;
+    const bool array = op != DifOp::ldts && op != DifOp::stts;
+    const bool thread = op != DifOp::ldgaa && op != DifOp::stgaa;
+    const unsigned id = word.index();
+    if (std::string text = stores ? source(word.rd()) : destination(word.rd()); !text.empty()) {
+      return text;
+    }
+    const VariableDesc* found = variables_.find(thread ? Scope::thread : Scope::global, id);
+    if (found == nullptr) return fmt::format("variable {:#x} does not exist", id);
+    if (found->array != array) {
+      return fmt::format("variable {:#x} is {} array", id, array ? "no" : "an");
+    }
+    const ValueDesc& value = found->value;
+    if (value.by_ref && value.size == 0) return fmt::format("variable {:#x} has no size", id);
+    if (dynamic_.size() > 0xffff) return "too many dynamic accesses";
+    const auto index = static_cast<std::uint32_t>(dynamic_.size());
+    dynamic_.push_back({id, thread, array, value.by_ref, value.is_string, value.size});
+    code_.back() = (stores ? kOpStoreDynamic : kOpLoadDynamic) << 24 | index << 8 | word.rd();
+    if (stores) count_chunk(array, thread, value.by_ref ? value.size : 8);
+    return {};
+  }
+
+  // dtrace_difo_chunksize(): sizes of dtrace_dynvar_t with one key, and of further keys. A tuple is
+  // what the text pushes, one instruction after the other.
+  void count_chunk(bool array, bool thread, std::uint64_t value) {
+    constexpr std::size_t kHeader = 48;
+    constexpr std::size_t kKey = 16;
+    std::size_t keys = thread ? 2 : 1;  // the variable, the thread
+    std::size_t size = kHeader;
+    if (array) {
+      keys += pushed_.size();
+      for (const std::uint64_t key : pushed_) size += key;
+    }
+    size += kKey * (keys - 1) + ((std::max<std::uint64_t>(value, 8) + 7) & ~std::uint64_t{7});
+    chunk_size_ = std::max(chunk_size_, size);
+  }
+
+  // The bytes of a pushed key, by the constant in its size register.
+  void count_push(std::size_t pc, DifWord word) {
+    if (pushed_.size() == kDifTupleRegisters) return;  // a fault when it runs
+    std::uint64_t size = 0;
+    if (static_cast<DifOp>(word.op()) == DifOp::pushtr && word.r2() < kDifRegisters) {
+      const DifWord before{pc > 0 ? object_.text[pc - 1] : 0};
+      if (word.r2() != 0 && static_cast<DifOp>(before.op()) == DifOp::setx &&
+          before.rd() == word.r2()) {
+        size = std::min(object_.ints[before.index()], kMostKeyBytes);
+      } else if (word.r1() == kKeyString) {
+        size = kDefaultString;
+      }
+    }
+    pushed_.push_back((size + 7) & ~std::uint64_t{7});
   }
 
   std::string instruction(std::size_t pc) {
@@ -134,6 +195,13 @@ class Verifier {
           case DifOp::ldls:
           case DifOp::stls:
             return variable_access(word);
+          case DifOp::ldts:
+          case DifOp::stts:
+          case DifOp::ldgaa:
+          case DifOp::stgaa:
+          case DifOp::ldtaa:
+          case DifOp::sttaa:
+            return dynamic_access(word);
           default:
             return fmt::format("opcode {} is not modelled", dif_op_info(word.op()).name);
         }
@@ -148,8 +216,12 @@ class Verifier {
         }
         return destination(word.rd());
       case DifForm::push:
+        if (word.r1() > kKeyString) return "a kind of key that does not exist";
+        count_push(pc, word);
         return first(source(word.r2()), source(word.rd()));
       case DifForm::none:
+        if (static_cast<DifOp>(word.op()) == DifOp::flushts) pushed_.clear();
+        if (static_cast<DifOp>(word.op()) == DifOp::popts && !pushed_.empty()) pushed_.pop_back();
         return {};
       case DifForm::unknown:
         break;
@@ -157,9 +229,15 @@ class Verifier {
     return fmt::format("opcode {} does not exist", word.op());
   }
 
+  static constexpr std::uint64_t kMostKeyBytes = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t kDefaultString = 256;
+
   const DifObject& object_;
   const VariableList& variables_;
   std::vector<std::uint32_t> code_;
+  std::vector<DynamicRef> dynamic_;
+  std::vector<std::uint64_t> pushed_;  // bytes of the keys on the tuple stack
+  std::size_t chunk_size_ = 0;
 };
 
 }  // namespace
@@ -208,7 +286,11 @@ bool VerifiedDif::calls(std::uint32_t subroutine) const {
 Result<VerifiedDif, std::string> verify(DifObject object, const VariableList& variables) {
   Verifier verifier(object, variables);
   if (std::string text = verifier.run(); !text.empty()) return text;
-  return VerifiedDif(std::move(object), verifier.take_code());
+  VerifiedDif verified(std::move(object));
+  verified.code_ = verifier.take_code();
+  verified.dynamic_ = verifier.take_dynamic();
+  verified.chunk_size_ = verifier.chunk_size();
+  return verified;
 }
 
 }  // namespace dtmalloc::dtrace

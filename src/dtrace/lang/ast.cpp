@@ -161,6 +161,8 @@ std::string head(const Node& node, const TypeTable* types) {
       return node.text;
     case NodeKind::local:
       return "this->" + node.text;
+    case NodeKind::thread:
+      return "self->" + node.text;
     case NodeKind::aggregation:
       return "@" + node.text;
     case NodeKind::unary:

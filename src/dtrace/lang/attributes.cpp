@@ -36,6 +36,8 @@ std::string described(const Node& node) {
       return fmt::format("scalar {}", node.text);
     case NodeKind::local:
       return fmt::format("scalar this->{}", node.text);
+    case NodeKind::thread:
+      return fmt::format("scalar self->{}", node.text);
     case NodeKind::cast:
       return "operator ()";
     default:
@@ -63,6 +65,9 @@ Attribute Sema::attribute(const Node& node) const {
       break;
     case NodeKind::local:
       result = least(result, name_attribute("this->" + node.text));
+      break;
+    case NodeKind::thread:
+      result = least(result, name_attribute("self->" + node.text));
       break;
     case NodeKind::aggregation:
       result = least(result, name_attribute("@" + node.text));

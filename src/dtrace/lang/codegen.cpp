@@ -11,10 +11,15 @@
 namespace dtmalloc::dtrace {
 
 DifObject Generator::take(const Node& node, const ValueDesc& result) {
+  place_ = node.place;
   const unsigned reg = expression(node);
   emit(dif_registers(DifOp::ret, 0, 0, reg));
   object_.result = result;
   return std::move(object_);
+}
+
+void Generator::too_long() const {
+  source_.fail("D_SIM_LIMIT", place_, "DIF program exceeds maximum program size");
 }
 
 void Generator::branch(DifOp op, Label& label) {
@@ -206,17 +211,15 @@ unsigned Generator::expression(const Node& node) {
       if (node.binding != nullptr) return bound(node);
       if (node.inlined != nullptr) return inlined(node);
       [[fallthrough]];
-    case NodeKind::local: {
+    case NodeKind::local:
+    case NodeKind::thread:
       if (node.external) unresolved(node);
       if (node.symbol) {
         const unsigned reg = integer(node.value, node);
         load(reg, node);
         return reg;
       }
-      const unsigned reg = allocate(node);
-      load_variable(node, reg);
-      return reg;
-    }
+      return load_variable(node);
     case NodeKind::unary:
       return unary(node);
     case NodeKind::postfix:
@@ -233,6 +236,7 @@ unsigned Generator::expression(const Node& node) {
       return translate(node);
     case NodeKind::index:
       if (node.inlined != nullptr) return inlined(node);
+      if (node.element) return load_variable(node);
       if (node.id <= kVarUregs && node.children[0]->type == kNoType) return argument(node);
       [[fallthrough]];
     case NodeKind::member: {

@@ -17,7 +17,11 @@ class Generator {
  private:
   using Label = std::vector<std::size_t>;  // branches that wait for their target
 
-  void emit(std::uint32_t word) { object_.text.push_back(word); }
+  void emit(std::uint32_t word) {
+    if (object_.text.size() == kMostInstructions) too_long();
+    object_.text.push_back(word);
+  }
+  [[noreturn]] void too_long() const;
   void branch(DifOp op, Label& label);
   void bind(Label& label);
   unsigned allocate(const Node& node);
@@ -47,15 +51,16 @@ class Generator {
   void scale(unsigned reg, std::uint64_t size, const Node& node);
   // The address of an lvalue in memory.
   unsigned address(const Node& node);
+
+  // --- variables (codegen_var.cpp)
   static bool is_variable(const Node& node) {
-    return node.kind == NodeKind::identifier || node.kind == NodeKind::local;
+    return node.kind == NodeKind::identifier || node.kind == NodeKind::local ||
+           node.kind == NodeKind::thread || node.element;
   }
-  void load_variable(const Node& node, unsigned reg) {
-    emit(dif_index(node.scope == Scope::global ? DifOp::ldgs : DifOp::ldls, node.id, reg));
-  }
-  void store_variable(const Node& node, unsigned reg) {
-    emit(dif_index(node.scope == Scope::global ? DifOp::stgs : DifOp::stls, node.id, reg));
-  }
+  unsigned load_variable(const Node& node);
+  // The keys of an element are computed again: for x[k] += 1 once for the load, once for the store.
+  void store_variable(const Node& node, unsigned reg);
+  void push_keys(const Node& node);
 
   // --- definitions (codegen_definition.cpp)
   unsigned bound(const Node& node);
@@ -89,8 +94,12 @@ class Generator {
   unsigned conditional(const Node& node);
   unsigned call(const Node& node);
 
+  // 256 KiB: an update of an element holds the code of its keys twice, so that nested ones grow.
+  static constexpr std::size_t kMostInstructions = (std::size_t{256} << 10) / 4;
+
   const SourceText& source_;
   TypeTable& types_;
+  Place place_;  // of the whole expression
   DifObject object_;
   unsigned used_ = 1;  // r0
 };

@@ -47,8 +47,7 @@ unsigned Generator::step(const Node& node, bool before) {
   unsigned place = 0;
   unsigned reg = 0;
   if (is_variable(operand)) {
-    reg = allocate(node);
-    load_variable(operand, reg);
+    reg = load_variable(operand);
   } else {
     place = operand.kind == NodeKind::unary ? expression(*operand.children[0]) : address(operand);
     reg = allocate(node);
@@ -235,10 +234,10 @@ unsigned Generator::assign(const Node& node) {
   if (op == Op::none) {
     reg = expression(right);
   } else {
-    reg = allocate(node);
     if (is_variable(left)) {
-      load_variable(left, reg);
+      reg = load_variable(left);
     } else {
+      reg = allocate(node);
       emit(dif_registers(DifOp::mov, place, 0, reg));
       load(reg, left);
     }

@@ -204,18 +204,28 @@ class Sema {
   bool enumerator_operand(Node& node);
   void assign(Node& node);
   void fold(Node& node);
-  bool define_variable(Node& node, TypeId type);
   void set_constant(Node& node, TypeId type, std::uint64_t value);
   // sema_ident.cpp
   void identifier(Node& node);
-  void local(Node& node);
-  void use_variable(Node& node, const VariableDesc& variable) const;
   void probe_argument(Node& node);
   void call(Node& node);
   [[noreturn]] void unknown_identifier(const Node& node, const std::string& shown);
-  const VariableDesc* find_variable(Scope scope, const std::string& name) const;
   void check_arguments(Node& call, const FunctionInfo& info);
   [[noreturn]] void unsupported(const Place& place, std::string_view what) const;
+  // sema_var.cpp
+  const VariableDesc* find_variable(Scope scope, const std::string& name) const;
+  void use_variable(Node& node, const VariableDesc& variable) const;
+  void scoped_variable(Node& node);
+  // An lvalue that is stored to: a variable that is not yet there gets this type.
+  void target(Node& node, TypeId type);
+  bool may_define(const Node& node) const;
+  bool is_parameter(const std::string& name) const;
+  void define_variable(const Node& node, TypeId type, const std::vector<Node*>& keys = {});
+  // a[keys], when the name in front is an array or may become one. False: it is something else.
+  bool array_element(Node& node, TypeId defined);
+  void array_key(Node& key, std::size_t number);
+  void check_keys(const Node& node, const VariableDesc& array);
+  [[noreturn]] void too_many_keys(const Node& node) const;
   // sema_symbol.cpp
   void symbol(Node& node);
   void registers(Node& node);
@@ -273,6 +283,10 @@ class Sema {
   bool is_dynamic(const Node& node) const;      // no value: an aggregation, a translated pointer
   bool is_translated_pointer(const Node& node) const;
   bool is_action(const Node& node) const;
+  // A variable of a thread or an element of an array.
+  static bool is_dynamic_variable(const Node& node) {
+    return node.kind == NodeKind::thread || (node.kind == NodeKind::index && node.element);
+  }
   bool is_void_pointer(const Node& node) const;
   bool leads_on(const Node& node) const;
   bool pointers_agree(const Node& a, const Node& b) const;

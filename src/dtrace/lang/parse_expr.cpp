@@ -307,18 +307,18 @@ Node& Parser::primary() {
       return node;
     }
     case Tok::keyword:
-      if (token_.text == "this") {
+      if (token_.text == "this" || token_.text == "self") {
+        const bool local = token_.text == "this";
         advance();
         if (!at(Op::arrow)) syntax_error();
         advance();
         if (token_.kind != Tok::identifier) syntax_error();
-        Node& node = make(NodeKind::local, place);
+        Node& node = make(local ? NodeKind::local : NodeKind::thread, place);
         node.text = token_.text;
         node.place = span(node, token_.place);
         advance();
         return node;
       }
-      if (token_.text == "self") unsupported(place, "thread-local variables (self->) are");
       syntax_error();
     default:
       syntax_error();

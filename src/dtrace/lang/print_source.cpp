@@ -59,6 +59,9 @@ void Printer::print(const Node& node) {
     case NodeKind::local:
       *out_ += fmt::format("(this->{})", node.text);
       return;
+    case NodeKind::thread:
+      *out_ += fmt::format("(self->{})", node.text);
+      return;
     case NodeKind::aggregation:
       *out_ += '@';
       if (node.text != "_") *out_ += node.text;

@@ -127,6 +127,7 @@ void Sema::expression(Node& node) {
   node.translator = nullptr;
   node.translation = nullptr;
   node.native = kNoType;
+  node.element = false;
   switch (node.kind) {
     case NodeKind::integer:
       set_constant(node, node.declared, node.literal);
@@ -138,7 +139,8 @@ void Sema::expression(Node& node) {
       identifier(node);
       return;
     case NodeKind::local:
-      local(node);
+    case NodeKind::thread:
+      scoped_variable(node);
       return;
     case NodeKind::aggregation:
       return;  // the uses check it
@@ -221,8 +223,11 @@ void Sema::unary(Node& node) {
     fail("D_OP_ACT", node, fmt::format("operator {} operands cannot be actions", op_text(node.op)));
   }
   const bool steps = node.op == Op::inc || node.op == Op::dec;
-  if (steps) define_variable(operand, types_.int64_type);
-  expression(operand);
+  if (steps) {
+    target(operand, types_.int64_type);
+  } else {
+    expression(operand);
+  }
   if (is_dynamic(operand)) {
     if (node.op == Op::addrof) {
       fail("D_ADDROF_VAR", node, "cannot take address of dynamic variable");
@@ -277,7 +282,7 @@ void Sema::unary(Node& node) {
       return;
     case Op::addrof:
       if ((operand.kind == NodeKind::identifier && !operand.symbol && !operand.external) ||
-          operand.kind == NodeKind::local) {
+          operand.kind == NodeKind::local || is_dynamic_variable(operand)) {
         fail("D_ADDROF_VAR", node, "cannot take address of dynamic variable");
       }
       if (!operand.lvalue) {
@@ -393,6 +398,7 @@ void Sema::index(Node& node) {
   if (named && (array.text == "uregs" || array.text == "regs")) {
     return registers(node);
   }
+  if (array_element(node, kNoType)) return;
   const bool local = array.kind == NodeKind::local;
   const auto local_array = [&] {
     fail("D_ARR_LOCAL", node,
@@ -406,7 +412,7 @@ void Sema::index(Node& node) {
   const bool usable = is_pointer(array) || is_string(array);
   if (!usable || node.children.size() != 2) {
     if (local) local_array();
-    if (named) {
+    if (named || array.kind == NodeKind::thread) {
       fail("D_ARR_BADREF", node,
            fmt::format("cannot access {} as an associative array", array.text));
     }

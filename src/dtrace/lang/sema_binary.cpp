@@ -224,52 +224,6 @@ void Sema::binary(Node& node) {
   fold(node);
 }
 
-// The first assignment to an unknown variable makes it.
-bool Sema::define_variable(Node& node, TypeId type) {
-  const bool local = node.kind == NodeKind::local;
-  if (!local && node.kind != NodeKind::identifier) return false;
-  const Scope scope = local ? Scope::local : Scope::global;
-  if (find_variable(scope, node.text) != nullptr) return false;
-  std::int32_t value = 0;
-  if (!local && (symbols_.inlines.contains(node.text) || !builtin_kind(node.text).empty() ||
-                 types_.find_enumerator(node.text, &value) != kNoType)) {
-    return false;
-  }
-  if (types_[types_.resolve(type)].bits != 0) type = types_[types_.resolve(type)].target;
-  const Type& resolved = types_[types_.resolve(type)];
-  switch (resolved.kind) {
-    case TypeKind::integer:
-    case TypeKind::enum_:
-    case TypeKind::pointer:
-    case TypeKind::string:
-      break;
-    case TypeKind::struct_:
-    case TypeKind::union_:
-      if (resolved.size != 0) break;
-      fail("D_DECL_INCOMPLETE", node,
-           fmt::format("incomplete struct/union/enum {}: {}", resolved.name, node.text));
-    case TypeKind::array:
-      fail("D_OP_ARRFUN", node,
-           fmt::format("operator = may not be applied to operand of type \"{}\"",
-                       types_[type].name));
-    default:
-      fail("D_DECL_VOIDOBJ", node, fmt::format("cannot have void object: {}", node.text));
-  }
-  std::uint32_t& count = local ? space_.locals : space_.globals;
-  const std::uint32_t id = kVarUser + count;
-  if (id > 0xffff) {
-    fail("D_ID_OFLOW", node,
-         fmt::format("cannot create {}: limit on number of {} variables exceeded", node.text,
-                     local ? "local" : "global"));
-  }
-  ++count;
-  Node shape;
-  shape.type = type;
-  (local ? symbols_.locals : symbols_.globals).emplace(node.text, space_.variables.size());
-  space_.variables.push_back({node.text, scope, id, describe(shape)});
-  return true;
-}
-
 void Sema::assign(Node& node) {
   Node& left = *node.children[0];
   Node& right = *node.children[1];
@@ -283,20 +237,11 @@ void Sema::assign(Node& node) {
     }
     fail("D_OP_DYN", node, fmt::format("operator {} operands cannot be of dynamic type", op));
   }
-  if (node.op == Op::assign && left.kind == NodeKind::index &&
-      left.children[0]->kind == NodeKind::identifier) {
-    const std::string& name = left.children[0]->text;
-    if (find_variable(Scope::global, name) == nullptr && find_builtin(name) == nullptr &&
-        find_function(name) == nullptr && name != "args") {
-      unsupported(left.place, "associative arrays are");
-    }
-  }
   expression(right);
   if (is_dynamic(right)) {
     fail("D_OP_DYN", node, fmt::format("operator {} operands cannot be of dynamic type", op));
   }
-  define_variable(left, node.op == Op::assign ? right.type : types_.int64_type);
-  expression(left);
+  target(left, node.op == Op::assign ? right.type : types_.int64_type);
   switch (node.op) {
     case Op::assign: {
       const TypeKind kind = type_of(left).kind;

@@ -20,12 +20,6 @@ std::vector<std::string_view> split_arguments(std::string_view list) {
 
 }  // namespace
 
-const VariableDesc* Sema::find_variable(Scope scope, const std::string& name) const {
-  const Symbols::Names& names = symbols_.of(scope);
-  const auto found = names.find(name);
-  return found == names.end() ? nullptr : &space_.variables[found->second];
-}
-
 void Sema::unknown_identifier(const Node& node, const std::string& shown) {
   Diagnostic diagnostic =
       source_.diagnostic("D_IDENT_UNDEF", node.place,
@@ -78,34 +72,6 @@ void Sema::identifier(Node& node) {
                      node.text));
   }
   unknown_identifier(node, node.text);
-}
-
-void Sema::local(Node& node) {
-  const VariableDesc* variable = find_variable(Scope::local, node.text);
-  if (variable == nullptr) {
-    Diagnostic diagnostic = source_.diagnostic(
-        "D_VAR_UNDEF", node.place,
-        fmt::format("this->{} has not yet been declared or assigned", node.text));
-    std::vector<std::string> names;
-    for (const auto& candidate : space_.variables) {
-      if (candidate.scope == Scope::local) names.push_back(candidate.name);
-    }
-    diagnostic.near_names = nearest_names(node.text, names);
-    throw CompileError{std::move(diagnostic)};
-  }
-  use_variable(node, *variable);
-}
-
-void Sema::use_variable(Node& node, const VariableDesc& variable) const {
-  if (variable.array && node.kind != NodeKind::index) {
-    fail("D_IDENT_BADREF", node,
-         fmt::format("array '{}' may not be referenced as scalar", node.text));
-  }
-  node.type = variable.value.type;
-  node.id = variable.id;
-  node.scope = variable.scope;
-  node.lvalue = node.writable = true;
-  node.writes_target = leads_on(node);
 }
 
 // args[n]: the type that the provider gives the argument, if the probes matched are of one kind.
