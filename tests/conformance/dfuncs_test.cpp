@@ -100,6 +100,31 @@ TEST_F(DFunctions, PrintWritesTypesAndValues) {
             "  0      1                           :BEGIN int 0x1\n\n");
 }
 
+// REQ: DFUNCS-20 DFUNCS-21
+TEST_F(DFunctions, PrintOfTypesThatAProgramDeclares) {
+  const std::string types =
+      "enum simpson { homer, bart = 5 }; struct c { uint64_t alpha; }; typedef struct foo { int a; "
+      "int low :3; int high :5; struct c c; enum simpson who; enum simpson other; char text[4]; } "
+      "foo_t; ";
+  EXPECT_EQ(run_program(types +
+                        "BEGIN { this->f = (foo_t *)alloca(sizeof (foo_t)); this->f->a = 1; "
+                        "this->f->low = 5; this->f->high = 2; this->f->c.alpha = 3; this->f->who = "
+                        "bart; this->f->other = 7; this->f->text[0] = 'x'; print(*this->f); "
+                        "trace(1); print(this->f->who); print(this->f->other); }"),
+            "foo_t {\n"
+            "    int a = 0x1\n"
+            "    int low :3 = 0x5\n"
+            "    int high :5 = 0x2\n"
+            "    struct c c = {\n"
+            "        uint64_t alpha = 0x3\n"
+            "    }\n"
+            "    enum simpson who = bart\n"
+            "    enum simpson other = 7\n"
+            "    char [4] text = [ \"x\" ]\n"
+            "}1enum simpson bart\n"
+            "enum simpson 7\n");
+}
+
 // REQ: DFUNCS-22
 TEST(DFunctionRefusals, OfPrintAndTrace) {
   EXPECT_EQ(refusal("@a = count(); print(@a);"),

@@ -2,6 +2,7 @@
 // print(): a value by its type, structures with their members.
 // Counterpart:  dt_print.c
 // Invariants:   no deeper than the type nests; reads no byte outside the value.
+#include <algorithm>
 #include <cstring>
 
 #include "dtrace/consume/format.hpp"
@@ -19,13 +20,19 @@ bool is_character(const Type& type) {
   return type.kind == TypeKind::integer && type.is_char && type.is_signed;
 }
 
+// A bit-field out of the unit that holds it.
+std::uint64_t field_of(const Type& type, unsigned bit, std::span<const std::byte> unit) {
+  return unsigned_value(unit) >> bit & (~std::uint64_t{0} >> (64 - type.bits));
+}
+
 class TypedPrinter {
  public:
   TypedPrinter(std::string& out, const TypeTable& types) : out_(out), types_(types) {}
 
-  // A value with its type before it; `depth` counts structures, `nest` arrays around them.
+  // A value with its type before it; `depth` counts structures, `nest` arrays around them. `bit` is
+  // where a bit-field lies in `bytes`.
   void member(std::string_view name, TypeId id, std::span<const std::byte> bytes, std::size_t depth,
-              std::size_t nest) {
+              std::size_t nest, unsigned bit = 0) {
     const Type& type = types_[types_.resolve(id)];
     const bool element = nest != 0 && depth == 0;
     const bool brief = element && !is_structure(type);
@@ -37,11 +44,16 @@ class TypedPrinter {
       if (!name.empty()) {
         if (!type_name.ends_with('*')) out_ += ' ';
         out_ += name;
+        if (type.bits != 0) append(out_, " :%u", unsigned{type.bits});
         out_ += " =";
       }
       out_ += ' ';
     }
-    value(type, bytes, depth, nest);
+    if (type.bits != 0) {
+      append(out_, "%#llx", static_cast<unsigned long long>(field_of(type, bit, bytes)));
+    } else {
+      value(type, bytes, depth, nest);
+    }
     // The outermost structure ends with its brace.
     if (!brief && !(is_structure(type) && depth == 0)) out_ += '\n';
   }
@@ -58,7 +70,7 @@ class TypedPrinter {
         out_ += "{\n";
         for (const Member& part : type.members) {
           member(part.name, part.type, bytes.subspan(part.offset, size_of(part.type)), depth + 1,
-                 nest);
+                 nest, part.bit);
         }
         indent(depth + nest);
         out_ += '}';
@@ -72,6 +84,14 @@ class TypedPrinter {
       case TypeKind::floating:
         floating(bytes.first(type.size));
         break;
+      case TypeKind::enum_: {
+        const std::int64_t number = signed_value(bytes.first(type.size));
+        const auto named =
+            std::find_if(type.enumerators.begin(), type.enumerators.end(),
+                         [&](const Enumerator& each) { return each.value == number; });
+        out_ += named != type.enumerators.end() ? named->name : std::to_string(number);
+        break;
+      }
       default:
         if (is_character(type)) {
           character(bytes[0]);
@@ -83,7 +103,11 @@ class TypedPrinter {
     }
   }
 
-  std::size_t size_of(TypeId id) const { return types_[types_.resolve(id)].size; }
+  // Bytes of a member; of a bit-field: of its unit.
+  std::size_t size_of(TypeId id) const {
+    const Type& type = types_[types_.resolve(id)];
+    return type.bits != 0 ? types_[types_.resolve(type.target)].size : type.size;
+  }
 
   void character(std::byte byte) {
     const auto c = static_cast<int>(std::to_integer<signed char>(byte));

@@ -115,7 +115,8 @@ class TypeWriter {
  public:
   TypeWriter(Document& document, const TypeTable& types) : document_(document), types_(types) {}
 
-  void write(std::string_view member, TypeId id, std::span<const std::byte> bytes) {
+  void write(std::string_view member, TypeId id, std::span<const std::byte> bytes,
+             unsigned bit = 0) {
     const Type& type = types_[types_.resolve(id)];
     document_.open_instance("type");
     if (std::exchange(outermost_, false)) document_.text("object-name", "kernel");
@@ -123,17 +124,21 @@ class TypeWriter {
     document_.text("name", types_[id].name);
     document_.number("ctfid", std::uint64_t{id});
     const bool structure = type.kind == TypeKind::struct_ || type.kind == TypeKind::union_;
-    if (!structure) value(type, bytes);
+    if (!structure) value(type, bytes, bit);
     document_.close();
     if (!structure) return;
     for (const Member& part : type.members) {
-      write(part.name, part.type, bytes.subspan(part.offset, size_of(part.type)));
+      write(part.name, part.type, bytes.subspan(part.offset, size_of(part.type)), part.bit);
     }
   }
 
  private:
-  std::size_t size_of(TypeId id) const { return types_[types_.resolve(id)].size; }
-  void value(const Type& type, std::span<const std::byte> bytes) {
+  // Of a bit-field: of the unit that holds it.
+  std::size_t size_of(TypeId id) const {
+    const Type& type = types_[types_.resolve(id)];
+    return type.bits != 0 ? types_[types_.resolve(type.target)].size : type.size;
+  }
+  void value(const Type& type, std::span<const std::byte> bytes, unsigned bit) {
     const bool array = type.kind == TypeKind::array;
     if (type.kind == TypeKind::string || (array && types_[types_.resolve(type.target)].is_char)) {
       document_.text("value", text_of(bytes));
@@ -144,9 +149,17 @@ class TypeWriter {
         write({}, type.target, bytes.subspan(i * size, size));
       }
       document_.close();
+    } else if (type.kind == TypeKind::enum_) {
+      const std::int64_t number = signed_value(bytes);
+      const auto named = std::find_if(type.enumerators.begin(), type.enumerators.end(),
+                                      [&](const Enumerator& each) { return each.value == number; });
+      document_.text("value",
+                     named != type.enumerators.end() ? named->name : std::to_string(number));
     } else {
+      std::uint64_t number = unsigned_value(bytes);
+      if (type.bits != 0) number = number >> bit & (~std::uint64_t{0} >> (64 - type.bits));
       std::string text;
-      append(text, "%#llx", static_cast<unsigned long long>(unsigned_value(bytes)));
+      append(text, "%#llx", static_cast<unsigned long long>(number));
       document_.text("value", text);
     }
   }
