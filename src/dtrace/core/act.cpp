@@ -61,7 +61,7 @@ bool Framework::Impl::chill(const Cpu& cpu, std::uint64_t ns) {
       const Probe& probe = *ecb.probe;
       char place[32];
       std::snprintf(place, sizeof place, "0x%llx",
-                    static_cast<unsigned long long>(kEcbBase + (cookie_ & 0xffff000) * 0x1000 +
+                    static_cast<unsigned long long>(kEcbBase + (cookie_ & 0xffffff) * 0x100 +
                                                     ecb.epid * kEcbStride));
       framework_.cpus.panic(
           "dtrace: panic action at probe " + std::string(probe.provider_name.text) + ":" +

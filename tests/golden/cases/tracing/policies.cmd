@@ -16,9 +16,10 @@ dtmalloc run $TMP/w.wl -q -x bufsize=256 -x bufpolicy=fill -n "$trace END {print
 echo 'ring:'
 dtmalloc run $TMP/w.wl -q -x bufsize=256 -x bufpolicy=ring -n "$trace END {printf(\"end\");}"
 echo 'speculation:'
-dtmalloc run $TMP/w.wl -q -x nspec=2 -n 'dtmalloc::t:malloc /n < 4/ {id = speculation(); ++n;}
-dtmalloc::t:malloc /id/ {speculate(id); printf("request %d\n", n);} dtmalloc::t:malloc /id && n % 2/ {commit(id); id = 0;}
-dtmalloc::t:malloc /id/ {discard(id); id = 0;}'
+dtmalloc run $TMP/w.wl -q -x nspec=2 -n 'dtmalloc::t:malloc /n < 4/ {spec = speculation(); ++n;}
+dtmalloc::t:malloc /spec/ {speculate(spec); printf("request %d\n", n);} dtmalloc::t:malloc /spec && n % 2/ {commit(spec); spec = 0;}
+dtmalloc::t:malloc /spec/ {discard(spec); spec = 0;} BEGIN {n = 0; spec = 0;}'
 echo 'panic:'
-dtmalloc run $TMP/w.wl -qw -n 'dtmalloc::t:malloc /++n == 5/ {panic();}' 2>&1
+cd $TMP
+dtmalloc run w.wl -qw -n 'dtmalloc::t:malloc /++n == 5/ {panic();}' 2>&1
 echo status $?
