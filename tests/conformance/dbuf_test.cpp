@@ -352,10 +352,13 @@ TEST(Speculation, OtherCpusPartsFollow) {
                           "dtmalloc::aa:malloc { printf(\"m%d \", cpu); }"),
             "");
   machine.alloc(32);
+  machine.pass(10);
   machine.kernel->cpus().move_to(1);
   machine.alloc(32);
+  machine.pass(10);
   machine.kernel->cpus().move_to(0);
   machine.alloc(64);
+  machine.pass(10);
   machine.alloc(32);
   machine.pass(kSecond);
   EXPECT_EQ(machine.out, "m0 m1 s0 s0 m0 m0 s1 ");
