@@ -57,7 +57,8 @@ TEST_F(ScriptTools, WarningsHaveAPlaceAndAnAdvice) {
       {"dtmalloc::temp:free {trace(arg7)}", "dtmalloc::temp:free passes 5 arguments"},
       {"dtmalloc::temp:free {@[stringof(args[0])] = count()}", "the structure's own bytes"},
       {"#pragma D option bufsize=256\nBEGIN {trace(execname)}",
-       "a buffer of 256 bytes holds 0 records"},
+       "a buffer of 256 bytes is too small"},
+      {"#pragma D option bufsize=1k\nBEGIN {trace(execname)}", "a buffer of 1024 bytes holds 3"},
       {"BEGIN {system(\"true\")}", "system() is destructive"},
   };
   for (const auto& c : cases) {

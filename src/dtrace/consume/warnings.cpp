@@ -64,7 +64,12 @@ std::vector<Diagnostic> Session::warnings(ProgramId program) const {
     }
     const std::uint64_t record = record_size(clause, impl_->strsize());
     const std::uint64_t bufsize = impl_->options.get("bufsize");
-    if (bufsize / record < kFewRecords) {
+    if (bufsize < record) {
+      warn("LINT_BUFFER", clause,
+           "a buffer of " + std::to_string(bufsize) +
+               " bytes is too small for a record of this clause: tracing does not start",
+           "a larger bufsize");
+    } else if (bufsize / record < kFewRecords) {
       warn("LINT_BUFFER", clause,
            "a buffer of " + std::to_string(bufsize) + " bytes holds " +
                std::to_string(bufsize / record) +
