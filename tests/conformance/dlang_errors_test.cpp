@@ -478,10 +478,7 @@ TEST(DLanguage, NamesTheLine_WhenAFileIsCompiled) {
 TEST(DLanguage, SaysThatAFeatureIsNotModelled) {
   // REQ: DLANG-29
   constexpr const char* kPrograms[] = {
-      "inline int x = 5; BEGIN {}",
-      "translator foo_t < int i > { }; BEGIN {}",
       "BEGIN { trace(`kernel_symbol); }",
-      "#pragma D attributes Stable/Stable/Common x\nBEGIN {}",
   };
   for (const char* text : kPrograms) {
     const Compiled program(text);

@@ -63,6 +63,8 @@ class Generator {
   void push_keys(const Node& node);
 
   // --- definitions (codegen_definition.cpp)
+  static constexpr std::uint32_t kMaxExpansions = 64;
+  void descend();
   unsigned bound(const Node& node);
   unsigned inlined(const Node& node);
   static const Node& source_of(const Node& node);
@@ -94,12 +96,14 @@ class Generator {
   unsigned conditional(const Node& node);
   unsigned call(const Node& node);
 
-  // 256 KiB: an update of an element holds the code of its keys twice, so that nested ones grow.
+  // 256 KiB: definitions are written out at each use, and an update of an element holds the code of
+  // its keys twice.
   static constexpr std::size_t kMostInstructions = (std::size_t{256} << 10) / 4;
 
   const SourceText& source_;
   TypeTable& types_;
   Place place_;  // of the whole expression
+  std::uint32_t nested_ = 0;
   DifObject object_;
   unsigned used_ = 1;  // r0
 };

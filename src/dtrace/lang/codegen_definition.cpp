@@ -2,6 +2,7 @@
 // Code of inlines and translated values: that of the expressions they stand for, where they are
 // used.
 // Counterpart:  dt_cg.c (dt_cg_inline, dt_cg_xlate_member, dt_cg_xlate_expand)
+#include <string>
 #include <utility>
 
 #include "dtrace/lang/codegen.hpp"
@@ -9,11 +10,20 @@
 
 namespace dtmalloc::dtrace {
 
+// A chain of definitions is deeper than any expression of it.
+void Generator::descend() {
+  if (++nested_ <= kMaxExpansions) return;
+  source_.fail("D_SIM_NESTING", place_,
+               "definitions are nested deeper than " + std::to_string(kMaxExpansions) + " levels");
+}
+
 unsigned Generator::bound(const Node& node) {
+  descend();
   const Node& argument = *node.binding->argument;
   const bool native = argument.native != kNoType;
   const unsigned reg = native ? this->argument(argument) : expression(argument);
   convert(reg, native ? argument.native : argument.type, node.type, node);
+  --nested_;
   return reg;
 }
 
@@ -23,7 +33,9 @@ unsigned Generator::inlined(const Node& node) {
   for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
     before.push_back(std::exchange(definition.parameters[i].argument, node.children[i + 1]));
   }
+  descend();
   const unsigned reg = expression(*definition.body);
+  --nested_;
   convert(reg, definition.body->type, node.type, node);
   for (std::size_t i = 0; i < before.size(); ++i) definition.parameters[i].argument = before[i];
   return reg;
@@ -39,7 +51,9 @@ const Node& Generator::source_of(const Node& node) {
 unsigned Generator::translated(const Node& value, const Node& expression_of, TypeId type) {
   Translator& translator = *value.translator;
   const Node* before = std::exchange(translator.input.argument, &source_of(value));
+  descend();
   const unsigned reg = expression(expression_of);
+  --nested_;
   convert(reg, expression_of.type, type, value);
   translator.input.argument = before;
   return reg;
