@@ -424,6 +424,27 @@ void Evaluator::write(std::uint64_t address, const Node& node, std::uint64_t val
   }
 }
 
+std::string Evaluator::scope_of(const Node& node) {
+  return node.kind == NodeKind::local ? "this->" : node.kind == NodeKind::thread ? "self->" : "";
+}
+
+// Keys are numbers of 64 bits or texts; a text is read when all keys are known.
+std::string Evaluator::name_of(const Node& node) {
+  const Node& named = node.element ? *node.children[0] : node;
+  std::string name = scope_of(named) + named.text;
+  if (!node.element) return name;
+  std::vector<EvalValue> keys;
+  for (std::size_t i = 1; i < node.children.size(); ++i) {
+    keys.push_back(evaluate(*node.children[i]));
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const bool text = is_text(*node.children[i + 1]);
+    std::string key = text ? text_of(keys[i], false) : std::to_string(keys[i].bits);
+    name += "[" + std::to_string(key.size()) + (text ? "'" : "#") + key;
+  }
+  return name;
+}
+
 EvalValue Evaluator::evaluate(const Node& node) {
   EvalValue value;
   switch (node.kind) {

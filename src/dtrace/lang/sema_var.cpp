@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "dtrace/lang/definitions.hpp"
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
