@@ -233,8 +233,9 @@ TEST(DynamicVariables, AreSharedByTheProgramsOfAConsumer) {
   ASSERT_TRUE(other->set_option("quiet"));
   ASSERT_EQ(Machine::enable(*machine.session, "dtmalloc::aa:malloc {self->x = 5; a[1] = 6;}"), "");
   ASSERT_EQ(machine.start("dtmalloc::aa:free {printf(\"%d %d\", self->x, a[1]);}"), "");
-  ASSERT_EQ(Machine::start(*other, "dtmalloc::aa:malloc {self->x += 50; a[1] += 60;} "
-                                   "dtmalloc::aa:free {printf(\"%d %d\", self->x, a[1]);}"),
+  ASSERT_EQ(Machine::start(*other,
+                           "dtmalloc::aa:malloc {self->x += 50; a[1] += 60;} "
+                           "dtmalloc::aa:free {printf(\"%d %d\", self->x, a[1]);}"),
             "");
   machine.pair();
   machine.session->stop();

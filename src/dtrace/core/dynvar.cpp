@@ -190,9 +190,8 @@ bool DynamicCpu::find(std::size_t words, std::uint64_t* first, std::uint64_t* ad
   if (number == 0) return false;
   const std::uint64_t* data = space_->words(number) + words;
   *first = read(*data);
-  *address = kDynamicBase +
-             static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(data) -
-                                        space_->chunk_bytes_);
+  *address = kDynamicBase + static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(data) -
+                                                       space_->chunk_bytes_);
   return true;
 }
 

@@ -244,8 +244,8 @@ class VerifiedDif {
   const DifObject& object() const { return object_; }
   // What the dynamic accesses of code() index.
   const std::vector<DynamicRef>& dynamic() const { return dynamic_; }
-  // Bytes that the largest dynamic variable it stores needs, as the kernel counts them: header, keys
-  // and value. 0: it stores none.
+  // Bytes that the largest dynamic variable it stores needs, as the kernel counts them: header,
+  // keys and value. 0: it stores none.
   std::size_t chunk_size() const { return chunk_size_; }
   // The text with variable accesses told apart by kind (dif_int.hpp): what run() executes.
   const std::vector<std::uint32_t>& code() const { return code_; }

@@ -88,7 +88,8 @@ bool measure_key(DifState& state, Tuple& tuple, DifKeyKind kind, std::uint64_t s
   if (address == 0) return set_fault(state, Fault::badaddr, 0);
   std::string_view text;
   if (!string_at(state, address, &text)) return false;
-  const std::uint64_t most = size == 0 ? state.strsize : std::min<std::uint64_t>(size, state.strsize);
+  const std::uint64_t most =
+      size == 0 ? state.strsize : std::min<std::uint64_t>(size, state.strsize);
   measured = std::min<std::uint64_t>(text.size() + 1, most);
   return true;
 }

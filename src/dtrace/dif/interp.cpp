@@ -347,8 +347,7 @@ std::uint64_t run(const VerifiedDif& dif, DifState& state) {
       &&op_stx,   &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
       &&op_bad,   &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
       &&op_bad,   &&op_bad,   &&op_bad,    &&op_ldb,   &&op_ldgss, &&op_stgss, &&op_ldlss,
-      &&op_stlss, &&op_ldgsb, &&op_stgsb,  &&op_ldlsb, &&op_stlsb, &&op_lddyn,
-      &&op_stdyn};
+      &&op_stlss, &&op_ldgsb, &&op_stgsb,  &&op_ldlsb, &&op_stlsb, &&op_lddyn, &&op_stdyn};
 
   const std::uint32_t* const code = dif.code().data();
   const std::uint32_t* pc = code;

@@ -150,7 +150,7 @@ struct Node {
   Translator* translator = nullptr;
   const Node* translation = nullptr;
   TypeId native = kNoType;  // args[n] that is translated: the type before
-  bool element = false;      // index: of an associative array; id and scope say which
+  bool element = false;     // index: of an associative array; id and scope say which
   // Of an array's key that is pushed by reference: its bytes.
   std::uint32_t key_size = 0;
 };

@@ -55,10 +55,9 @@ void Sema::use_variable(Node& node, const VariableDesc& variable) const {
 [[noreturn]] static void undefined_variable(const SourceText& source, const ProgramSpace& space,
                                             const Node& node) {
   const Scope scope = scope_of(node);
-  Diagnostic diagnostic =
-      source.diagnostic("D_VAR_UNDEF", node.place,
-                        fmt::format("{}{} has not yet been declared or assigned",
-                                    scope_prefix(scope), node.text));
+  Diagnostic diagnostic = source.diagnostic(
+      "D_VAR_UNDEF", node.place,
+      fmt::format("{}{} has not yet been declared or assigned", scope_prefix(scope), node.text));
   std::vector<std::string> names;
   for (const VariableDesc& candidate : space.variables) {
     if (candidate.scope == scope) names.push_back(candidate.name);

@@ -70,7 +70,8 @@ TEST_F(DifDynamic, VerifiesIdsScopesAndKinds) {
   for (const DifOp op : {DifOp::ldts, DifOp::ldgaa, DifOp::ldtaa}) {
     EXPECT_EQ(load(op, kVarUser + 3), "instruction 0: variable 0x503 does not exist");
     EXPECT_EQ(load(op, kVarTimestamp), "instruction 0: variable 0x101 does not exist");
-    EXPECT_EQ(refusal({dif_index(op, kVarUser, 0), ret(1)}), "instruction 0: register 0 is written");
+    EXPECT_EQ(refusal({dif_index(op, kVarUser, 0), ret(1)}),
+              "instruction 0: register 0 is written");
     EXPECT_EQ(refusal({dif_index(op, kVarUser, 9), ret(1)}),
               "instruction 0: register 9 does not exist");
   }
@@ -166,10 +167,10 @@ TEST_F(DifDynamic, KeysThatCannotBeReadFault_ThoseThatDoNotFitAreDropped) {
 
 // REQ: DVARS-11
 TEST_F(DifDynamic, ValuesByReferenceHaveAddressesOfTheirOwn) {
-  const std::uint64_t address = result(
-      {sets(1, 1), kFlush, push(0), dif_index(DifOp::sttaa, kVarUser + 2, 1),
-       dif_index(DifOp::ldtaa, kVarUser + 2, 2), ret(2)},
-      {}, "abc");
+  const std::uint64_t address =
+      result({sets(1, 1), kFlush, push(0), dif_index(DifOp::sttaa, kVarUser + 2, 1),
+              dif_index(DifOp::ldtaa, kVarUser + 2, 2), ret(2)},
+             {}, "abc");
   EXPECT_GE(address, kDynamicBase);
   std::string_view text;
   ASSERT_TRUE(string_at(machine_.state, address, &text));
