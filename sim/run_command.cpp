@@ -36,9 +36,10 @@ class Run {
     // A sysctl may name a zone that the workload makes at boot.
     std::vector<Report> reports;
     if (!to_standard_output(options_.output)) inputs_.push_back(options_.output);
-    if (!read_reports(options_, sources.empty(), {workload_, kernel, inputs_}, reports, refusal))
+    const bool traces = !sources.empty() || options_.tracing.claim;
+    if (!read_reports(options_, !traces, {workload_, kernel, inputs_}, reports, refusal))
       return std::nullopt;
-    if (!sources.empty() || options_.tracing.claim) {
+    if (traces) {
       Tracing& tracing = machine_.tracing();
       if (options_.tracing.claim) {
         const auto enabling = kept_anonymous(anonymous_file(options_.tracing.anonymous));

@@ -46,6 +46,13 @@ std::string type_text(const TypeTable& types, TypeId id, std::uint64_t size, boo
   return text;
 }
 
+// A statement's value is not recorded, but has its type's size.
+std::uint64_t result_size(const TypeTable& types, const ValueDesc& result, std::uint32_t strsize) {
+  if (result.is_string) return strsize;
+  if (result.size != 0 || result.type == kNoType) return result.size;
+  return types[types.resolve(result.type)].size;
+}
+
 struct Use {
   bool array = false, read = false, written = false;
 };
@@ -158,7 +165,7 @@ std::string Session::Impl::dif_listing(ProgramId program) const {
       const ValueDesc& result = object.result;
       append(text, "\nDIFO 0x%llx returns %s\n",
              static_cast<unsigned long long>(kFirstObject + kObjectStride * number++),
-             type_text(*space.types, result.type, result.is_string ? strsize() : result.size,
+             type_text(*space.types, result.type, result_size(*space.types, result, strsize()),
                        result.by_ref)
                  .c_str());
       text += disassemble(object, &space.variables);
