@@ -93,8 +93,10 @@ TEST_F(DFunctions, PrintWritesTypesAndValues) {
             "uint64_t 0x3\n");
   // A structure ends with its brace; what follows is of the next action.
   EXPECT_EQ(run("print(*(struct in6_addr *)alloca(16)); trace(1);"),
-            "struct in6_addr {\n    uint8_t [16] __u6_addr = [ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "
-            "0, 0, 0, 0 ]\n}1");
+            "struct in6_addr {\n    union (anon) __u6_addr = {\n"
+            "        uint8_t [16] __u6_addr8 = [ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 ]\n"
+            "        uint16_t [8] __u6_addr16 = [ 0, 0, 0, 0, 0, 0, 0, 0 ]\n"
+            "        uint32_t [4] __u6_addr32 = [ 0, 0, 0, 0 ]\n    }\n}1");
   EXPECT_EQ(run("print(1);", {}),
             "CPU     ID                    FUNCTION:NAME\n"
             "  0      1                           :BEGIN int 0x1\n\n");

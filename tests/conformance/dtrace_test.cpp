@@ -663,7 +663,7 @@ TEST_F(DtraceTest, VariablesOfHugeStringsDoNotOverlap) {
   EXPECT_EQ(out, "3 2 1\n");
   open();
   ASSERT_TRUE(session->set_option("strsize=4294967295"));
-  EXPECT_EQ(start("BEGIN {a = b = c = d = e = f = g = h = i = 1;}"),
+  EXPECT_EQ(start("BEGIN {a = b = c = d = e = f = g = h = i = \"\";}"),
             "could not enable tracing: Cannot allocate memory");
 }
 

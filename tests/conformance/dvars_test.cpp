@@ -338,8 +338,8 @@ TEST(DynamicVariables, AreRefusedWhenTheirCodeDoubles) {
   std::string text = "1";
   for (int i = 0; i < 60; ++i) text = "a[" + text + "]++";
   const Compiled program("BEGIN { " + text + "; }");
-  EXPECT_EQ(program.tag(), "D_SIM_LIMIT");
-  EXPECT_EQ(program.message(), "in action list: DIF program exceeds maximum program size");
+  EXPECT_EQ(program.tag(), "D_NOREG");
+  EXPECT_EQ(program.message(), "in action list: Insufficient registers to generate code");
   std::string nested = "0";
   for (int i = 0; i < 300; ++i) nested = "a[" + nested + "]";
   EXPECT_TRUE(Compiled("BEGIN { a[0] = 1; " + nested + " = 2; }").ok);

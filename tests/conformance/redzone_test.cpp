@@ -77,8 +77,8 @@ TEST(Redzone, TellsWhatWasOverwritten) {
   thread.call_sites = {"foo_detach+0x2"};
   m.kernel.free(p, &m.type);
   const std::string stacks =
-      "Allocation backtrace:\n#0 0xffffffff8040201c at foo_attach+0x1c\n"
-      "#1 0xffffffff80400040 at foo_ioctl+0x40\n"
+      "Allocation backtrace:\n#0 0xffffffff8040001c at foo_attach+0x1c\n"
+      "#1 0xffffffff80402040 at foo_ioctl+0x40\n"
       "Free backtrace:\n#0 0xffffffff80404002 at foo_detach+0x2\n";
   EXPECT_EQ(m.console, "REDZONE: Buffer overflow detected. 1 byte corrupted after " +
                            hex(m, p + 16) + " (16 bytes allocated).\n" + stacks);

@@ -36,7 +36,8 @@ void Generator::bind(Label& label) {
 void Generator::unresolved(const Node& node) const {
   source_.fail("D_ASRELO", node.place,
                fmt::format("relocation remains against kernel symbol D`{} (offset {:#x})",
-                           node.text, object_.text.size() * 4));
+                           node.text.starts_with("D`") ? node.text.substr(2) : node.text,
+                           object_.text.size() * 4));
 }
 
 unsigned Generator::allocate(const Node& node) {

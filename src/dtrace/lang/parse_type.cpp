@@ -208,8 +208,8 @@ TypeId Parser::tagged_type() {
 void Parser::members(TypeId type, TypeKind kind) {
   std::vector<Member> list;
   do {
+    if (!at_type()) syntax_error();
     const Specifiers specifiers = declaration_specifiers(false);
-    if (specifiers.type == kNoType) syntax_error();
     for (;;) {
       list.push_back(member(specifiers, list));
       if (!at(Op::comma)) break;
@@ -271,7 +271,7 @@ Member Parser::member(const Specifiers& specifiers, const std::vector<Member>& m
 }
 
 TypeId Parser::bit_field(const Declarator& declared, Node& width) {
-  const std::string_view name = declared.name.empty() ? "(anon)" : declared.name;
+  const std::string name = declared.name.empty() ? "(anon)" : declared.name;
   const bool positive = positive_constant(width);
   if (!positive && declared.name.empty() && width.constant && width.value == 0) {
     return declared.type;

@@ -314,7 +314,7 @@ void Sema::unary(Node& node) {
       if (!is_scalar(operand)) {
         fail("D_OP_SCALAR", node, fmt::format("operator {} requires operand of scalar type", text));
       }
-      if (is_void_pointer(operand)) {
+      if (is_pointer(operand) && types_[types_.resolve(pointee(operand))].size == 0) {
         fail("D_OP_VFPTR", node,
              fmt::format("operator {} requires an operand of known size", text));
       }

@@ -6,4 +6,4 @@ dtmalloc run -q -x strsize=4294967295 $TMP/w.wl -n 'dtmalloc::temp:malloc {
 	this->y = "abc"; g = "hello"; h = "worldly";
 	printf("%d %d %d\n", strlen(this->y), strlen(g), strlen(h)); }' || exit 2
 dtmalloc run -q -x strsize=4294967295 $TMP/w.wl -n 'dtmalloc::temp:malloc {
-	a = b = c = d = e = f = g = h = i = 1; }'
+	a = b = c = d = e = f = g = h = i = ""; }'

@@ -93,7 +93,7 @@ TEST_F(PrintTyped, StructuresWithTheirMembers) {
   const TypeId grid = types.array_of(types.array_of(types.int_type, 2), 2);
   const int cells[] = {1, 2, 3, 4};
   EXPECT_EQ(printed(grid, std::string(reinterpret_cast<const char*>(cells), sizeof cells)),
-            "int [2] [2] [ [ 0x1, 0x2 ], [ 0x3, 0x4 ] ]\n");
+            "int [2][2] [ [ 0x1, 0x2 ], [ 0x3, 0x4 ] ]\n");
 }
 
 }  // namespace

@@ -228,7 +228,7 @@ TEST(DynamicSpace, BytesAreSeenWhereTheyAre_AndNowhereElse) {
   to[0] = 'T';
   EXPECT_TRUE(space.cpu.publish(reinterpret_cast<std::byte*>(to), 1));
   ASSERT_EQ(other.view(address, &host), 64u);
-  EXPECT_EQ(static_cast<const char*>(host), "a Text of several words");
+  EXPECT_STREQ(static_cast<const char*>(host), "a Text of several words");
   EXPECT_FALSE(space.cpu.publish(reinterpret_cast<std::byte*>(data), 8));
 }
 

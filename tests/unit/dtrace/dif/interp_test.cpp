@@ -193,15 +193,55 @@ TEST_F(DifRun, KeepsVariablesByKind) {
   const std::string strings = std::string("\0text\0", 6);
   result(object_of({dif_index(DifOp::sets, 1, 1), dif_index(DifOp::stgs, kVarUser + 1, 1), ret(0)},
                    {}, strings));
-  EXPECT_STREQ(reinterpret_cast<const char*>(machine_.state.global_bytes + 256), "text");
-  EXPECT_EQ(result(object_of({dif_index(DifOp::ldgs, kVarUser + 1, 1), ret(1)})),
-            kVariableBase + 256);
+  EXPECT_STREQ(reinterpret_cast<const char*>(machine_.state.global_bytes), "text");
+  EXPECT_EQ(result(object_of({dif_index(DifOp::ldgs, kVarUser + 1, 1), ret(1)})), kVariableBase);
   result(object_of({dif_index(DifOp::stgs, kVarUser + 1, 0), ret(0)}));
   EXPECT_EQ(result(object_of({dif_index(DifOp::ldgs, kVarUser + 1, 1), ret(1)})), 0U);
   result(object_of({dif_index(DifOp::sets, 1, 1), dif_index(DifOp::stls, kVarUser + 1, 1), ret(0)},
                    {}, strings));
-  EXPECT_EQ(result(object_of({dif_index(DifOp::ldls, kVarUser + 1, 1), ret(1)})), kLocalBase + 256);
+  EXPECT_EQ(result(object_of({dif_index(DifOp::ldls, kVarUser + 1, 1), ret(1)})), kLocalBase);
   EXPECT_EQ(result(object_of({dif_index(DifOp::ldgs, kVarPid, 1), ret(1)})), 4711U);
+}
+
+TEST_F(DifRun, KeepsObjectsByValue) {
+  // REQ: DTYPES-19
+  ValueDesc object;
+  object.size = 12;
+  object.by_ref = true;
+  const std::uint32_t id = kVarUser + 2;
+  space_.variables.push_back({"b", Scope::global, id, object});
+  space_.variables.push_back({"b", Scope::local, id, object});
+  space_.globals = space_.locals = 3;
+  machine_.reserve(space_);
+  const std::uint64_t global = kVariableBase + 256;
+  // Their address, always; zero at first.
+  EXPECT_EQ(result(object_of({dif_index(DifOp::ldgs, id, 1), ret(1)})), global);
+  EXPECT_EQ(result(object_of(
+                {dif_index(DifOp::ldls, id, 1), dif_registers(DifOp::ldx, 1, 0, 1), ret(1)})),
+            0U);
+  // A store copies the bytes at the register's value.
+  result(object_of({setx(0, 1), dif_index(DifOp::ldgs, id, 2), dif_registers(DifOp::stw, 1, 0, 2),
+                    dif_index(DifOp::stls, id, 2), ret(0)},
+                   {0x01020304}));
+  EXPECT_EQ(result(object_of(
+                {dif_index(DifOp::ldls, id, 1), dif_registers(DifOp::lduw, 1, 0, 1), ret(1)})),
+            0x01020304U);
+  result(object_of({setx(0, 1), dif_index(DifOp::stgs, id, 1), ret(0)}, {16}));
+  EXPECT_EQ(machine_.state.fault, Fault::badaddr);
+  EXPECT_EQ(machine_.state.fault_address, 16U);
+  // The last byte is the last: the bytes behind belong to nobody.
+  result(object_of({setx(0, 1), dif_registers(DifOp::stx, 1, 0, 1), ret(0)}, {global + 16}));
+  EXPECT_EQ(machine_.state.fault, Fault::badaddr);
+  // Text ends at its NUL.
+  const std::string strings = std::string("\0text\0", 6);
+  result(object_of({dif_index(DifOp::sets, 1, 1), setx(0, 2), dif_index(DifOp::ldgs, id, 3),
+                    dif_registers(DifOp::copys, 1, 2 | kCopyText, 3), ret(0)},
+                   {12}, strings));
+  EXPECT_EQ(machine_.state.fault, Fault::none);
+  EXPECT_STREQ(reinterpret_cast<const char*>(machine_.state.global_bytes + 256), "text");
+  EXPECT_NE(refusal(object_of({dif_registers(DifOp::copys, 1, 9 | kCopyText, 3), ret(0)}))
+                .find("register"),
+            std::string::npos);
 }
 
 TEST_F(DifRun, LimitsTheArgumentsOfASubroutine) {
@@ -242,8 +282,9 @@ TEST_F(DifRun, VerifiesBeforeRunning) {
   EXPECT_NE(
       refusal(object_of({dif_index(DifOp::call, kSubrMsgsize, 1), ret(1)})).find("subroutine"),
       std::string::npos);
-  EXPECT_NE(refusal(object_of({dif_index(DifOp::ldts, kVarUser, 1), ret(1)})).find("not modelled"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(object_of({dif_index(DifOp::ldts, kVarUser, 1), ret(1)})).find("does not exist"),
+      std::string::npos);
   for (const unsigned op : {0U, 64U, kOpLoadBuiltin, kOpStoreLocalString, 255U}) {
     EXPECT_NE(refusal(object_of({op << 24, ret(1)})).find("does not exist"), std::string::npos);
   }

@@ -59,5 +59,77 @@ TEST(TypeTable, CompletesForwardStructs) {
   EXPECT_EQ(types[array].size, 48U);
 }
 
+TEST(TypeTable, NamesDerivedTypesAsC) {
+  // REQ: DTYPES-08
+  TypeTable types;
+  const TypeId pointer = types.pointer_to(types.char_type);
+  const TypeId function = types.function_of(types.int_type, {pointer, types.int_type}, true);
+  EXPECT_EQ(types[function].name, "int (char *, int, ...)");
+  EXPECT_EQ(types[types.pointer_to(function)].name, "int (*)(char *, int, ...)");
+  const TypeId row = types.array_of(types.int_type, 3);
+  EXPECT_EQ(types[types.array_of(row, 2)].name, "int [2][3]");
+  EXPECT_EQ(types[types.array_of(row, 2)].size, 24U);
+  EXPECT_EQ(types[types.pointer_to(row)].name, "int (*)[3]");
+  EXPECT_EQ(types[types.array_of(types.pointer_to(function), 4)].name,
+            "int (*[4])(char *, int, ...)");
+  EXPECT_TRUE(types.same(types.pointer_to(types.find("int32_t")), types.find("int *")));
+  EXPECT_FALSE(types.same(types.pointer_to(row), types.find("int *")));
+}
+
+TEST(TypeTable, LaysOutMembers) {
+  // REQ: DTYPES-05 DTYPES-06
+  TypeTable types;
+  const auto field = [&](const char* name, const char* type, unsigned width) {
+    return Member{name, types.bit_field_of(types.find(type), width)};
+  };
+  std::vector<Member> members = {{"a", types.char_type},    field("b", "int", 30),
+                                 field("c", "int", 3),      {"", types.int_type},
+                                 field("d", "unsigned", 1), {"e", types.find("short")}};
+  Layout layout;
+  ASSERT_TRUE(lay_out(types, TypeKind::struct_, members, &layout));
+  EXPECT_EQ(layout.size, 16U);
+  EXPECT_EQ(layout.align, 4U);
+  ASSERT_EQ(members.size(), 5U);
+  EXPECT_EQ(members[1].offset, 4U);
+  EXPECT_EQ(members[2].offset, 8U);
+  EXPECT_EQ(members[2].bit, 0U);
+  EXPECT_EQ(members[3].offset, 12U);
+  EXPECT_EQ(members[4].offset, 14U);
+  EXPECT_EQ(types[members[1].type].bits, 30);
+  EXPECT_EQ(types[members[2].type].size, 1U);
+  ASSERT_TRUE(lay_out(types, TypeKind::union_, members, &layout));
+  EXPECT_EQ(layout.size, 4U);
+  members = {{"big", types.array_of(types.char_type, 0xffffffff)}, {"c", types.char_type}};
+  EXPECT_FALSE(lay_out(types, TypeKind::struct_, members, &layout));
+}
+
+TEST(TypeTable, RollsBackWhatProgramsDeclared) {
+  // REQ: DTYPES-03 DTYPES-23
+  TypeTable types;
+  const TypeId kernel = types.add_struct("node", 16, {{"value", types.int_type, 8}});
+  types.begin();
+  const TypeId forward = types.declare_tag(TypeKind::struct_, "later");
+  types.begin();
+  types.define_struct(forward, {4, 4}, {{"x", types.int_type}});
+  const TypeId own = types.declare_tag(TypeKind::struct_, "node");
+  const TypeId colours = types.declare_tag(TypeKind::enum_, "colour");
+  types.add_enumerator(colours, "RED", 7);
+  types.declare_typedef("own_t", own);
+  types.pointer_to(own);
+  EXPECT_EQ(types.find("struct node"), own);
+  EXPECT_EQ(types.find("struct kernel`node"), kernel);
+  EXPECT_EQ(types.find("struct D`node *"), types.pointer_to(own));
+  EXPECT_EQ(types.find("struct C`node"), kNoType);
+  std::int32_t value = 0;
+  EXPECT_EQ(types.find_enumerator("RED", &value), colours);
+  EXPECT_EQ(value, 7);
+  types.rollback();
+  EXPECT_EQ(types.find("struct node"), kernel);
+  EXPECT_EQ(types.find("own_t"), kNoType);
+  EXPECT_EQ(types.find_enumerator("RED", &value), kNoType);
+  EXPECT_EQ(types[forward].size, 0U);
+  EXPECT_EQ(types.find("struct later"), forward);
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace
