@@ -158,7 +158,7 @@ TEST(DSession, CurthreadIsTheAddressOfAThread) {
                    "trace((unsigned long)curthread >= 0xfffff80000000000); }"),
             "11\n");
   Machine machine;
-  EXPECT_EQ(machine.start("BEGIN { trace(*(long *)(curthread + 1)); }"), "");
+  EXPECT_EQ(machine.start("BEGIN { trace(*(long *)((unsigned long)curthread + 0x800)); }"), "");
   EXPECT_NE(machine.err.find("invalid address"), std::string::npos) << machine.err;
 }
 

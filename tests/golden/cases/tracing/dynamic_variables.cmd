@@ -3,10 +3,10 @@
 # REQ: DVARS-01 DVARS-02 DVARS-04 DVARS-19
 cat >$TMP/w.wl <<'W'
 type M_HELLO "hello"
-thread writer pid=200 execname="writer" { repeat 3 { w = malloc 100 M_HELLO M_WAITOK
+thread "writer" pid=200 execname="writer" { repeat 3 { w = malloc 100 M_HELLO M_WAITOK
   wait 2ms
   free w M_HELLO } }
-thread reader pid=300 execname="reader" { repeat 2 { r = malloc 3000 M_HELLO M_WAITOK
+thread "reader" pid=300 execname="reader" { repeat 2 { r = malloc 3000 M_HELLO M_WAITOK
   wait 5ms
   free r M_HELLO } }
 W
