@@ -351,10 +351,10 @@ void Parser::provider_probe(ProviderDefinition& provider) {
   }
   ProviderDefinition::Probe probe;
   // Two underscores are a hyphen.
-  probe.name = name.text;
-  for (std::size_t at = probe.name.find("__"); at != std::string::npos;
-       at = probe.name.find("__", at + 1)) {
-    probe.name.replace(at, 2, "-");
+  for (std::size_t i = 0; i < name.text.size(); ++i) {
+    const bool pair = name.text.compare(i, 2, "__") == 0;
+    probe.name += pair ? '-' : name.text[i];
+    if (pair) ++i;
   }
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
