@@ -1,4 +1,4 @@
-# status 0
+# status 1
 # Thread variables and associative arrays: who allocated what, how long it lived, and a space that is too small.
 # REQ: DVARS-01 DVARS-02 DVARS-04 DVARS-19
 cat >$TMP/w.wl <<'W'
