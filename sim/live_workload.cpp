@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The load of a machine that nobody troubles: a web server, a database, logins, jobs of cron, and
 // the kernel's own threads, on the types that a GENERIC kernel of amd64 in a virtual machine has.
-// Some 1300 operations a second; about 1 % of a core (sim/README.md says how it was measured).
+// Some 1900 operations a second; about 2 % of a core (sim/README.md says how it was measured).
 // Invariants:   every list of blocks has a fixed number of places, so memory does not grow.
 
 #include "live_workload.hpp"

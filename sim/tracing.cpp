@@ -155,9 +155,7 @@ bool Tracing::enable(const TracingOptions& options) {
     if (options.execute) {
       if (auto enabled = session_.enable(program); !enabled) return refused(enabled.error());
     }
-    if (options.verbose)
-      return refused(
-          {"D_SIM_UNSUPPORTED", {}, "-v of a traced program is not modelled", {}, {}, {}});
+    if (options.verbose) output_.write(session_.stability_report(program, !options.execute));
   }
   return true;
 }

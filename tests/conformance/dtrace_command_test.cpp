@@ -357,6 +357,28 @@ TEST_F(DtraceCommand, ShowsIntermediateCode) {
             "x                500  scl glb r    D type (integer) (size 4)\n");
 }
 
+// REQ: DCMD-34
+TEST_F(DtraceCommand, ReportsStability) {
+  const std::string stable =
+      "\t\tIdentifier Names: Stable\n\t\tData Semantics:   Stable\n\t\tDependency Class: Common\n";
+  const std::string head =
+      "\nStability attributes for description dtrace:::BEGIN:\n"
+      "\n\tMinimum Probe Description Attributes\n" +
+      stable + "\n\tMinimum Statement Attributes\n" + stable;
+  const Ran traced = d("-qvn 'dtrace:::BEGIN{exit(0)}'");
+  EXPECT_EQ(traced.out, head + "\n\n");
+  const Ran compiled = d("-ven 'dtrace:::BEGIN{exit(0)}'");
+  EXPECT_TRUE(compiled.out.starts_with(
+      head + "\ndtrace:::BEGIN\n\n\tProbe Description Attributes\n" + stable))
+      << compiled.out;
+  EXPECT_EQ(compiled.err, "");
+  // Without a provider the description is as unstable as any.
+  EXPECT_NE(d("-ven BEGIN").out.find("Description Attributes\n\t\tIdentifier Names: Unstable\n"),
+            std::string::npos);
+  const Ran script = run("echo 'BEGIN {exit(0)}' >s.d; dtmalloc dtrace -qv -s s.d");
+  EXPECT_TRUE(script.out.starts_with("\nStability attributes for script s.d:\n")) << script.out;
+}
+
 // REQ: DCMD-29
 TEST_F(DtraceCommand, AnonymousEnablings) {
   const std::string start =
