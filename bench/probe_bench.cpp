@@ -125,11 +125,10 @@ DTM_BENCH(program, count_by_shortdesc,
           "dtmalloc::bench_type:malloc {@[stringof args[0]->ks_shortdesc] = count();}");
 DTM_BENCH(program, quantize, "dtmalloc::bench_type:malloc {@ = quantize(arg3);}");
 DTM_BENCH(program, predicate_count, "dtmalloc::bench_type:malloc /arg3 > 16/ {@ = count();}");
-DTM_BENCH(program, global_store, "dtmalloc::bench_type:malloc {ts = timestamp;}");
-DTM_BENCH(program, thread_store, "dtmalloc::bench_type:malloc {self->ts = timestamp;}");
-DTM_BENCH(program, thread_load, "BEGIN {self->x = 0;} dtmalloc::bench_type:malloc /self->x/ {}");
-DTM_BENCH(program, thread_store_and_free,
-          "dtmalloc::bench_type:malloc {self->ts = timestamp; self->ts = 0;}");
+DTM_BENCH(program, global_store, "dtmalloc::bench_type:malloc {size = arg3;}");
+DTM_BENCH(program, thread_store, "dtmalloc::bench_type:malloc {self->size = arg3;}");
+DTM_BENCH(program, thread_store_and_load,
+          "dtmalloc::bench_type:malloc {self->size = arg3; self->size;}");
 DTM_BENCH(program, array_count, "dtmalloc::bench_type:malloc {x[tid]++;}");
 DTM_BENCH(program, array_count_by_text, "dtmalloc::bench_type:malloc {x[probefunc]++;}");
 

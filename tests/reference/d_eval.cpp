@@ -59,7 +59,7 @@ bool Evaluator::is_signed(const Node& left, const Node& right) const {
   const auto rank = [](const Type& type) {
     return (type.bits != 0 ? type.bits : type.size * 8) + (type.is_signed ? 0 : 1);
   };
-  return rank(l) > rank(r) ? l.is_signed : r.is_signed;
+  return rank(l) >= rank(r) ? l.is_signed : r.is_signed;  // equal: 63 bits unsigned, 64 signed
 }
 
 std::string Evaluator::text_of(const EvalValue& value, bool null_is_empty) {
