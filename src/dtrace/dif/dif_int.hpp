@@ -84,13 +84,15 @@ struct SubrArguments {
 };
 
 // ---- dynamic.cpp: thread variables and arrays
-// What was pushed; `sizes` of what was pushed by reference.
+// What was pushed; `sizes` of what was pushed by reference, and where a text was found.
 struct Tuple {
   std::uint64_t values[kDifTupleRegisters];
   std::uint64_t sizes[kDifTupleRegisters];
+  const char* texts[kDifTupleRegisters];  // null: bytes that are yet to be read
+  std::size_t lengths[kDifTupleRegisters];
   unsigned count = 0;
 };
-// Sets tuple.sizes for a value pushed by reference. False: fault set.
+// Measures a value pushed by reference: sizes, texts, lengths. False: fault set.
 bool measure_key(DifState& state, Tuple& tuple, DifKeyKind kind, std::uint64_t size);
 // 0 or NULL when there is no such variable, or with the fault set.
 std::uint64_t load_dynamic(DifState& state, const DynamicRef& variable, const Tuple& tuple);

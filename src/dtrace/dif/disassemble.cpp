@@ -116,10 +116,11 @@ std::string operands(const DifObject& object, DifWord word, const VariableList* 
                          subroutine_name(word.index()));
     case DifForm::push:
       if (word.op() == static_cast<unsigned>(DifOp::pushtv)) {
-        return fmt::format("DT_TYPE({}), %r{}", word.r1(), word.rd());
+        return fmt::format("DT_TYPE({}), %r{}\t\t! DT_TYPE({}) = D type", word.r1(), word.rd(),
+                           word.r1());
       }
-      return fmt::format("DT_TYPE({}), %r{}, %r{}{}", word.r1(), word.r2(), word.rd(),
-                         word.r1() == kKeyString ? "\t! string" : "");
+      return fmt::format("DT_TYPE({}), %r{}, %r{}\t! DT_TYPE({}) = {}", word.r1(), word.r2(),
+                         word.rd(), word.r1(), word.r1() == kKeyString ? "string" : "D type");
     case DifForm::none:
     case DifForm::unknown:
       break;

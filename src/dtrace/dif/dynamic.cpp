@@ -15,17 +15,28 @@ namespace {
 
 enum class Name : std::uint8_t { built, too_long, fault };
 
-// A key's bytes as D sees them, behind their number.
-Name append_bytes(DifState& state, std::uint64_t address, std::uint64_t size, std::size_t* at) {
+// A key's bytes as D sees them, behind their number. A text was read when it was pushed and is
+// still there: nothing between a push and the access gives memory back.
+Name append_bytes(DifState& state, const Tuple& tuple, unsigned key, std::size_t* at) {
   DynamicVariables& dynamic = *state.dynamic;
-  const std::byte* from = bytes_at(state, address, size);
-  if (from == nullptr) return Name::fault;
+  const std::uint64_t size = tuple.sizes[key];
+  const char* text = tuple.texts[key];
+  const std::byte* from = nullptr;
+  if (text == nullptr) {
+    from = bytes_at(state, tuple.values[key], size);
+    if (from == nullptr) return Name::fault;
+  }
   const std::size_t words = size / 8 + (size % 8 != 0 ? 1 : 0);
   if (words >= dynamic.capacity - *at) return Name::too_long;
   std::uint64_t* to = dynamic.name + *at;
   to[0] = size;
   to[words] = 0;
-  copy_readable(state, address, from, reinterpret_cast<std::byte*>(to + 1), size);
+  auto* bytes = reinterpret_cast<std::byte*>(to + 1);
+  if (text != nullptr) {
+    std::memcpy(bytes, text, std::min<std::size_t>(tuple.lengths[key], size));
+  } else {
+    copy_readable(state, tuple.values[key], from, bytes, size);
+  }
   *at += words + 1;
   return Name::built;
 }
@@ -46,7 +57,7 @@ Name build_name(DifState& state, const DynamicRef& variable, const Tuple& tuple,
         continue;
       }
       shape |= std::uint64_t{1} << (16 + i);
-      const Name result = append_bytes(state, tuple.values[i], tuple.sizes[i], &at);
+      const Name result = append_bytes(state, tuple, i, &at);
       if (result != Name::built) return result;
     }
   }
@@ -80,6 +91,7 @@ std::size_t build_value(DifState& state, const DynamicRef& variable, std::uint64
 
 bool measure_key(DifState& state, Tuple& tuple, DifKeyKind kind, std::uint64_t size) {
   std::uint64_t& measured = tuple.sizes[tuple.count];
+  tuple.texts[tuple.count] = nullptr;
   if (kind != kKeyString) {
     measured = size;
     return true;
@@ -88,6 +100,8 @@ bool measure_key(DifState& state, Tuple& tuple, DifKeyKind kind, std::uint64_t s
   if (address == 0) return set_fault(state, Fault::badaddr, 0);
   std::string_view text;
   if (!string_at(state, address, &text)) return false;
+  tuple.texts[tuple.count] = text.data();
+  tuple.lengths[tuple.count] = text.size();
   const std::uint64_t most =
       size == 0 ? state.strsize : std::min<std::uint64_t>(size, state.strsize);
   measured = std::min<std::uint64_t>(text.size() + 1, most);

@@ -87,8 +87,10 @@ bool is_kernel(const DifState& state, std::uint64_t address) {
 
 // A word of kernel memory as D sees it.
 std::uint64_t shown_word(const AddressMap& addresses, std::uint64_t word) {
-  constexpr std::uint64_t kLowest = 0x10000;  // no process has memory below
-  if (word < kLowest) return word;
+  // No process has memory below or above: most numbers and texts are not even looked for.
+  constexpr std::uint64_t kLowest = 0x10000;
+  constexpr unsigned kAddressBits = 56;
+  if (word < kLowest || word >> kAddressBits != 0) return word;
   const std::uint64_t simulated = addresses.to_simulated(reinterpret_cast<const void*>(word));
   return simulated == AddressMap::kNoAddress ? word : simulated;
 }

@@ -196,8 +196,10 @@ TEST_F(DifDynamic, ShowsAsTheKernelsToolDoes) {
        dif_index(DifOp::ldgaa, kVarUser + 1, 3), dif_index(DifOp::stts, kVarUser, 3), ret(3)},
       {256}, "abc"));
   EXPECT_NE(shown.find("flushts\n"), std::string::npos) << shown;
-  EXPECT_NE(shown.find("pushtr DT_TYPE(1), %r2, %r1\t! string\n"), std::string::npos) << shown;
-  EXPECT_NE(shown.find("pushtv DT_TYPE(0), %r1\n"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("pushtr DT_TYPE(1), %r2, %r1\t! DT_TYPE(1) = string\n"), std::string::npos)
+      << shown;
+  EXPECT_NE(shown.find("pushtv DT_TYPE(0), %r1\t\t! DT_TYPE(0) = D type\n"), std::string::npos)
+      << shown;
   EXPECT_NE(shown.find("ldgaa DT_VAR(1281), %r3\n"), std::string::npos) << shown;
   EXPECT_NE(shown.find("stts %r3, DT_VAR(1280)\n"), std::string::npos) << shown;
 }
