@@ -84,27 +84,27 @@ TEST(DSugar, PrintsTheProgramThatItMakes) {
   ASSERT_EQ(session.add("BEGIN /x = 1, 1/ {trace(\"a\\n\"); if (x > 2) @a[x] = count(); else "
                         "this->y = -1; trace(probename)}"),
             "");
-  const std::string sound = "/!((this->%error))/\n";
+  const std::string sound = "/!((self->%error))/\n";
   EXPECT_EQ(session.session->dump(session.program, "desugared"),
-            "dtrace:::ERROR\n{\n        ((this->%error) = 0x1);\n}\n\n"
-            ":::BEGIN\n{\n        ((this->%error) = 0x0);\n}\n\n"
+            "dtrace:::ERROR\n{\n        ((self->%error) = 0x1);\n}\n\n"
+            ":::BEGIN\n{\n        ((self->%error) = 0x0);\n}\n\n"
             ":::BEGIN\n" +
                 sound +
                 "{\n        ((this->%condition_1) = (0x1 && ((x = 0x1) , 0x1)));\n}\n\n"
-                ":::BEGIN\n/(!((this->%error)) && (this->%condition_1))/\n"
+                ":::BEGIN\n/(!((self->%error)) && (this->%condition_1))/\n"
                 "{\n        trace(\"a\\n\");\n}\n\n"
                 ":::BEGIN\n" +
                 sound +
                 "{\n        ((this->%condition_2) = ((this->%condition_1) && (x > 0x2)));\n}\n\n"
-                ":::BEGIN\n/(!((this->%error)) && (this->%condition_2))/\n"
+                ":::BEGIN\n/(!((self->%error)) && (this->%condition_2))/\n"
                 "{\n        (@a[x] = count());\n}\n\n"
                 ":::BEGIN\n" +
                 sound +
                 "{\n        ((this->%condition_3) = ((this->%condition_1) && "
                 "!((this->%condition_2))));\n}\n\n"
-                ":::BEGIN\n/(!((this->%error)) && (this->%condition_3))/\n"
+                ":::BEGIN\n/(!((self->%error)) && (this->%condition_3))/\n"
                 "{\n        ((this->y) = -(0x1));\n}\n\n"
-                ":::BEGIN\n/(!((this->%error)) && (this->%condition_1))/\n"
+                ":::BEGIN\n/(!((self->%error)) && (this->%condition_1))/\n"
                 "{\n        trace(probename);\n}\n\n");
   // A program without branches is printed as it is.
   ASSERT_EQ(session.add("BEGIN,END /1/ {x++; y = arg0 ? sizeof (int) : (char)2u}"), "");
@@ -272,11 +272,11 @@ TEST(DInline, IsRefused) {
       {"inline int x = 1", "D_SYNTAX", "syntax error near end of input"},
   };
   for (const Refusal& row : kRows) expect_refused(row);
-  // Each use is code of its own: what doubles forty times does not fit, and says so in time.
+  // Each use is code of its own: what doubles sixty times does not fit, and says so in time.
   std::string doubles = "inline int64_t x0 = pid;";
   for (int i = 1; i < 60; ++i) {
     const std::string before = "x" + std::to_string(i - 1);
-    doubles += "inline int64_t x" + std::to_string(i) + " = " + before + " + " + before + ";";
+    doubles += "inline int64_t x" + std::to_string(i) + " = (" + before + ", " + before + ");";
   }
   std::string tag;
   EXPECT_LT(seconds(doubles + "BEGIN {trace(x59)}", &tag), 5);

@@ -6,12 +6,14 @@
 #include "dtrace/consume/options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <limits>
 #include <optional>
 
 #include "dtrace/core/time_unit.hpp"
 #include "dtrace/dif/attributes.hpp"
+#include "dtrace/lang/lang.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -28,9 +30,11 @@ enum class Kind : std::uint8_t {
   cpp_path,
   stdc,
   attribute,  // amin
-  word,       // one of `words`; accepted: it changes nothing here
-  ignored,    // ditto, of any value
-  refused,    // not modelled
+  directory,  // libdir, syslibdir
+  version,
+  word,     // one of `words`; accepted: it changes nothing here
+  ignored,  // ditto, of any value
+  refused,  // not modelled
 };
 
 struct OptionInfo {
@@ -70,17 +74,17 @@ constexpr OptionInfo kOptions[] = {
     {"late", kCompile, Kind::word, false, "dynamic static"},
     {"lazyload", kCompile, Kind::ignored},
     {"ldpath", kCompile, Kind::refused, true},
-    {"libdir", kCompile, Kind::refused},
+    {"libdir", kCompile, Kind::directory},
     {"linkmode", kCompile, Kind::word, false, "kernel primary dynamic static"},
     {"linktype", kCompile, Kind::word, false, "elf dof"},
-    {"nolibs", kCompile, Kind::ignored},
+    {"nolibs", kCompile, Kind::flag},
     {"objcopypath", kCompile, Kind::refused, true},
     {"pgmax", kCompile, Kind::ignored},
     {"pspec", kCompile, Kind::ignored},
     {"setenv", kCompile, Kind::refused, true},
     {"stdc", kCompile, Kind::stdc, true},
     {"strip", kCompile, Kind::ignored},
-    {"syslibdir", kCompile, Kind::refused},
+    {"syslibdir", kCompile, Kind::directory},
     {"tree", kCompile, Kind::refused},
     {"tregs", kCompile, Kind::refused},
     {"udefs", kCompile, Kind::ignored},
@@ -88,7 +92,7 @@ constexpr OptionInfo kOptions[] = {
     {"unodefs", kCompile, Kind::ignored},
     {"unsetenv", kCompile, Kind::refused, true},
     {"verbose", kCompile, Kind::refused},
-    {"version", kCompile, Kind::refused},
+    {"version", kCompile, Kind::version},
     {"zdefs", kCompile, Kind::flag},
 
     {"aggsize", kRuntime, Kind::size},
@@ -275,6 +279,30 @@ std::optional<Attribute> Options::least_attribute() const {
                    static_cast<DependencyClass>(value & 0xff)};
 }
 
+std::vector<std::string> Options::library_paths() const {
+  std::vector<std::string> paths = library_paths_;
+  if (!system_library_path_.empty()) paths.push_back(system_library_path_);
+  return paths;
+}
+
+// A version only goes down.
+std::string Options::set_version(std::string_view text) {
+  constexpr std::array<std::string_view, 24> kVersions = {
+      "1.0",   "1.1", "1.2",   "1.2.1", "1.2.2", "1.3",  "1.4",    "1.4.1",
+      "1.5",   "1.6", "1.6.1", "1.6.2", "1.6.3", "1.7",  "1.7.1",  "1.8",
+      "1.8.1", "1.9", "1.9.1", "1.10",  "1.11",  "1.12", "1.12.1", "1.13"};
+  const std::optional<std::uint32_t> version = parse_version(text);
+  if (!version) return "Version is not properly formatted or is too large";
+  const std::uint64_t now = get("version", kDVersion);
+  if (*version > now) return "Requested version conflicts with earlier setting";
+  const bool exists = std::any_of(kVersions.begin(), kVersions.end(), [&](std::string_view known) {
+    return parse_version(known) == version;
+  });
+  if (!exists) return "Requested version is not supported by compiler";
+  values_["version"] = *version;
+  return {};
+}
+
 std::vector<std::string> Options::names() {
   std::vector<std::string> result;
   for (const OptionInfo& option : kOptions) result.emplace_back(option.name);
@@ -362,6 +390,16 @@ std::string Options::set(std::string_view name, std::string_view value, bool fro
                                                    : "-U") +
                                std::string(value));
       return {};
+    case Kind::directory:
+      if (!has_value) return kInvalidValue;
+      if (name == "libdir") {
+        library_paths_.emplace_back(value);
+      } else {
+        system_library_path_ = value;
+      }
+      return {};
+    case Kind::version:
+      return set_version(has_value ? value : "");
     case Kind::cpp_path:
       if (!has_value) return kInvalidValue;
       cpp_path_ = value;

@@ -27,6 +27,8 @@ class Options {
   bool is_set(std::string_view name) const { return values_.find(name) != values_.end(); }
   std::uint64_t get(std::string_view name, std::uint64_t otherwise = 0) const;
   std::optional<Attribute> least_attribute() const;  // amin
+  // Where libraries are looked for, the system's last.
+  std::vector<std::string> library_paths() const;
   static std::vector<std::string> names();
   std::string save() const;  // "option NAME NUMBER" lines
   bool load(std::string_view name, std::uint64_t value);
@@ -38,9 +40,13 @@ class Options {
   const std::string& cpp_path() const { return cpp_path_; }
 
  private:
+  std::string set_version(std::string_view text);
+
   std::map<std::string, std::uint64_t, std::less<>> values_;
   std::vector<std::string> cpp_arguments_;
   std::string cpp_path_;
+  std::vector<std::string> library_paths_;
+  std::string system_library_path_;
 };
 
 // "4m" -> 4194304, "101hz" -> 9900990 (ns), "yes" -> 1. False: not of this syntax.

@@ -180,26 +180,17 @@ Result<void> Session::Impl::set_option(std::string_view name, std::string_view v
 bool Session::quiet() const { return impl_->quiet(); }
 void Session::print_aggregations_at_exit() { impl_->print_at_exit = true; }
 
-Result<ProgramId> Session::compile(const ProgramSource& source) {
+CompileInput Session::Impl::compile_input() {
   CompileInput input;
-  input.text = source.text;
-  if (source.kind == ProgramSource::script && impl_->options.is_set("cpp")) {
-    auto text = preprocess(source.text, impl_->options.cpp_path(), impl_->options.cpp_arguments());
-    if (!text) return text.error();
-    input.text = std::move(*text);
-  }
-  if (source.kind == ProgramSource::script) input.file = source.name;
-  input.context = spec_context(source.context);
-  Options& options = impl_->options;
-  input.settings = [&] {
+  input.settings = [this] {
     CompileSettings settings;
     settings.allow_zero_matches = options.is_set("zdefs");
     settings.allow_empty = options.is_set("empty");
     settings.argref = options.is_set("argref");
     settings.defaultargs = options.is_set("defaultargs");
-    settings.strsize = impl_->strsize();
+    settings.strsize = strsize();
     // 0 is the default, too.
-    const auto frames = [&](const char* option, std::uint64_t otherwise) {
+    const auto frames = [this](const char* option, std::uint64_t otherwise) {
       const std::uint64_t number = options.get(option);
       return number != 0 ? number : otherwise;
     };
@@ -208,23 +199,39 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
     settings.jstackframes = frames("jstackframes", 50);
     settings.jstackstrsize = options.get("jstackstrsize", 512);
     settings.least_attribute = options.least_attribute();
+    settings.version = static_cast<std::uint32_t>(options.get("version", kDVersion));
     return settings;
   };
   static_cast<CompileSettings&>(input) = input.settings();
+  input.macros = macros_of(tracer);
+  input.set_option = [this](std::string_view name, std::string_view value) {
+    return options.set(name, value, true, active);
+  };
+  return input;
+}
+
+Diagnostic Session::Impl::tagged(Diagnostic diagnostic) const {
+  if (options.is_set("errtags") && !diagnostic.tag.empty()) {
+    diagnostic.message = "[" + diagnostic.tag + "] " + diagnostic.message;
+  }
+  return diagnostic;
+}
+
+Result<ProgramId> Session::compile(const ProgramSource& source) {
+  if (auto loaded = impl_->load_libraries(); !loaded) return impl_->tagged(loaded.error());
+  CompileInput input = impl_->compile_input();
+  input.text = source.text;
+  if (source.kind == ProgramSource::script && impl_->options.is_set("cpp")) {
+    auto text = preprocess(source.text, impl_->options.cpp_path(), impl_->options.cpp_arguments());
+    if (!text) return text.error();
+    input.text = std::move(*text);
+  }
+  if (source.kind == ProgramSource::script) input.file = source.name;
+  input.context = spec_context(source.context);
   input.arguments.push_back(source.kind == ProgramSource::script ? source.name : "dtrace");
   input.arguments.insert(input.arguments.end(), source.args.begin(), source.args.end());
-  input.macros = macros_of(impl_->tracer);
-  input.set_option = [&](std::string_view name, std::string_view value) {
-    return options.set(name, value, true, impl_->active);
-  };
   auto output = dtrace::compile(input, impl_->catalog, impl_->space);
-  if (!output) {
-    Diagnostic diagnostic = output.error();
-    if (options.is_set("errtags") && !diagnostic.tag.empty()) {
-      diagnostic.message = "[" + diagnostic.tag + "] " + diagnostic.message;
-    }
-    return diagnostic;
-  }
+  if (!output) return impl_->tagged(output.error());
   impl_->programs.push_back({source, std::make_shared<const Program>(std::move(output->program)),
                              std::move(output->parse_dump), std::move(output->desugar_dump),
                              std::move(output->type_dump), std::move(output->warnings)});

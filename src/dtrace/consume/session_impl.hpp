@@ -78,6 +78,7 @@ struct Session::Impl {
   std::vector<CompiledProgram> programs;
   SimThread tracer;  // the thread of the command itself: where BEGIN and END run
   std::size_t matched = 0;
+  bool libraries_loaded = false;
 
   // --- tracing
   std::recursive_mutex mutex;
@@ -116,6 +117,9 @@ struct Session::Impl {
   std::deque<Waiting> waiting;
 
   Result<void> set_option(std::string_view name, std::string_view value);
+  CompileInput compile_input();  // the settings of any text: no text, no arguments
+  Diagnostic tagged(Diagnostic diagnostic) const;
+  Result<void> load_libraries();  // libraries.cpp; once
   bool quiet() const { return options.is_set("quiet"); }
   std::uint32_t strsize() const { return static_cast<std::uint32_t>(options.get("strsize", 256)); }
   void out(std::string_view text) const;

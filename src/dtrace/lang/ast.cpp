@@ -9,7 +9,7 @@
 namespace dtmalloc::dtrace {
 
 SourceText::SourceText(const CompileInput& input)
-    : text_(input.text), file_(input.file), line_starts_(1, 0) {
+    : text_(input.text), file_(input.file), library_(input.library), line_starts_(1, 0) {
   for (std::size_t at = text_.find('\n'); at != std::string_view::npos;
        at = text_.find('\n', at + 1)) {
     line_starts_.push_back(at + 1);
@@ -42,7 +42,9 @@ Diagnostic SourceText::diagnostic(std::string_view tag, const Place& place,
   const std::size_t start = line_start(diagnostic.where.line);
   const std::size_t end = std::min(text_.find('\n', start), text_.size());
   diagnostic.source_line = text_.substr(start, end - start);
-  if (is_file()) {
+  if (library_) {
+    diagnostic.message = fmt::format("\"{}\", line {}: {}", file_, place.line, message);
+  } else if (is_file()) {
     diagnostic.message = fmt::format("line {}: {}", place.line, message);
   } else if (place.region == Region::actions) {
     diagnostic.message = "in action list: " + message;

@@ -47,6 +47,7 @@ class SourceText {
   std::size_t line_start(std::size_t line) const { return line_starts_[line - 1]; }
   std::string_view text_;
   std::string file_;
+  bool library_;
   std::vector<std::size_t> line_starts_;
 };
 

@@ -165,10 +165,10 @@ const NamedConstant* find_constant(std::string_view name) {
   return found == kConstants.end() ? nullptr : found;
 }
 
-std::string_view builtin_kind(std::string_view name) {
-  if (find_constant(name) != nullptr || find_builtin(name) != nullptr) return "scalar";
+std::string_view builtin_kind(std::string_view name, std::uint32_t version) {
+  if (find_constant(name) != nullptr || find_builtin(name, version) != nullptr) return "scalar";
   if (is_builtin_array(name)) return "array";
-  const FunctionInfo* function = find_function(name);
+  const FunctionInfo* function = find_function(name, version);
   return function == nullptr ? std::string_view() : kind_name(function->kind);
 }
 

@@ -50,7 +50,7 @@ std::string_view Parser::global_kind(const std::string& name) const {
     return variable_kind(space_.variables[found->second]);
   }
   if (types_.find_enumerator(name, &value) != kNoType) return "enumerator";
-  return builtin_kind(name);
+  return builtin_kind(name, input_.version);
 }
 
 void Parser::declare(const Specifiers& specifiers, const Declarator& declarator) {
@@ -115,7 +115,7 @@ void Parser::declare_variable(Scope scope, const Declarator& declarator) {
         "D_DECL_ARRNULL", place,
         fmt::format("array declaration requires array dimension or tuple signature: {}", name));
   }
-  if (scope == Scope::global && !builtin_kind(name).empty()) {
+  if (scope == Scope::global && !builtin_kind(name, input_.version).empty()) {
     source_.fail("D_DECL_IDRED", place, fmt::format("built-in identifier redeclared: {}", name));
   }
   if (types_.find("D`" + name) != kNoType) {

@@ -51,13 +51,15 @@ class Desugar {
     node.children = std::move(children);
     return node;
   }
-  Node& variable(std::string name) {
-    Node& node = make(NodeKind::local);
+  Node& variable(NodeKind kind, std::string name) {
+    Node& node = make(kind);
     node.text = std::move(name);
     return node;
   }
-  Node& error() { return variable("%error"); }
-  Node& condition(std::uint32_t id) { return variable(fmt::format("%condition_{}", id)); }
+  Node& error() { return variable(NodeKind::thread, "%error"); }
+  Node& condition(std::uint32_t id) {
+    return variable(NodeKind::local, fmt::format("%condition_{}", id));
+  }
   Node& number(std::uint64_t value) {
     Node& node = make(NodeKind::integer);
     node.literal = value;

@@ -17,6 +17,8 @@ namespace dtmalloc::dtrace {
 
 enum class SpecContext : std::uint8_t { provider, module, function, name };
 
+inline constexpr std::uint32_t kDVersion = 0x0100d000;  // 1.13
+
 // The options that the compiler itself obeys.
 struct CompileSettings {
   bool allow_zero_matches = false;  // -Z
@@ -26,6 +28,7 @@ struct CompileSettings {
   std::uint32_t strsize = 256;
   std::uint64_t stackframes = 20, ustackframes = 20, jstackframes = 50, jstackstrsize = 512;
   std::optional<Attribute> least_attribute;  // -x amin
+  std::uint32_t version = kDVersion;         // -x version: built-ins of later ones are unknown
 };
 
 struct CompileInput : CompileSettings {

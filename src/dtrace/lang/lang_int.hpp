@@ -124,7 +124,7 @@ struct FunctionInfo {
   std::string_view result;     // type name
   std::string_view arguments;  // type names, comma-separated; "?" optional from here; "@" anything
 };
-const FunctionInfo* find_function(std::string_view name);
+const FunctionInfo* find_function(std::string_view name, std::uint32_t version = kDVersion);
 std::string_view kind_name(FunctionKind kind);
 
 struct BuiltinVariable {
@@ -132,7 +132,7 @@ struct BuiltinVariable {
   std::uint32_t id;
   std::string_view type;
 };
-const BuiltinVariable* find_builtin(std::string_view name);
+const BuiltinVariable* find_builtin(std::string_view name, std::uint32_t version = kDVersion);
 inline bool is_builtin_array(std::string_view name) {
   return name == "args" || name == "uregs" || name == "regs";
 }
@@ -143,7 +143,7 @@ struct NamedConstant {
 // NULL and what the library files define: DTRACEFLT_*, errors, signals, address families.
 const NamedConstant* find_constant(std::string_view name);
 // What a name is that D itself defines ("scalar", "function"); empty: it does not.
-std::string_view builtin_kind(std::string_view name);
+std::string_view builtin_kind(std::string_view name, std::uint32_t version = kDVersion);
 // How a value of a type is kept and recorded.
 ValueDesc describe_type(const TypeTable& types, TypeId id, std::uint32_t strsize);
 std::vector<std::string> all_names(const ProgramSpace& space);  // for "did you mean"

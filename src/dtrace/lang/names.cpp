@@ -167,15 +167,53 @@ constexpr std::array kBuiltins = {
     BuiltinVariable{"zonename", kVarZonename, "string"},
 };
 
+// The version of the language that brought a name; 1.0 had the others.
+struct Introduced {
+  std::string_view name;
+  std::uint32_t version;
+};
+constexpr std::uint32_t since(std::uint32_t minor, std::uint32_t micro = 0) {
+  return std::uint32_t{1} << 24 | minor << 12 | micro;
+}
+constexpr std::array kIntroduced = {
+    Introduced{"index", since(1)},      Introduced{"rindex", since(1)},
+    Introduced{"strchr", since(1)},     Introduced{"strrchr", since(1)},
+    Introduced{"strstr", since(1)},     Introduced{"strtok", since(1)},
+    Introduced{"substr", since(1)},     Introduced{"func", since(2)},
+    Introduced{"mod", since(2)},        Introduced{"sym", since(2)},
+    Introduced{"uaddr", since(2)},      Introduced{"ucaller", since(2)},
+    Introduced{"ufunc", since(2)},      Introduced{"umod", since(2)},
+    Introduced{"usym", since(2)},       Introduced{"htonl", since(3)},
+    Introduced{"htonll", since(3)},     Introduced{"htons", since(3)},
+    Introduced{"ntohl", since(3)},      Introduced{"ntohll", since(3)},
+    Introduced{"ntohs", since(3)},      Introduced{"inet_ntoa", since(5)},
+    Introduced{"inet_ntoa6", since(5)}, Introduced{"inet_ntop", since(5)},
+    Introduced{"stddev", since(6)},     Introduced{"cpu", since(6, 3)},
+    Introduced{"llquantize", since(7)}, Introduced{"tolower", since(8)},
+    Introduced{"toupper", since(8)},    Introduced{"print", since(9)},
+    Introduced{"getf", since(10)},      Introduced{"json", since(11)},
+    Introduced{"strtoll", since(11)},   Introduced{"jailname", since(13)},
+    Introduced{"jid", since(13)},
+};
+
+bool is_known(std::string_view name, std::uint32_t version) {
+  if (version >= kDVersion) return true;
+  const auto* found = std::find_if(kIntroduced.begin(), kIntroduced.end(),
+                                   [&](const Introduced& entry) { return entry.name == name; });
+  return found == kIntroduced.end() || found->version <= version;
+}
+
 }  // namespace
 
-const FunctionInfo* find_function(std::string_view name) {
+const FunctionInfo* find_function(std::string_view name, std::uint32_t version) {
+  if (!is_known(name, version)) return nullptr;
   const auto* found = std::find_if(kFunctions.begin(), kFunctions.end(),
                                    [&](const FunctionInfo& entry) { return entry.name == name; });
   return found == kFunctions.end() ? nullptr : found;
 }
 
-const BuiltinVariable* find_builtin(std::string_view name) {
+const BuiltinVariable* find_builtin(std::string_view name, std::uint32_t version) {
+  if (!is_known(name, version)) return nullptr;
   const auto* found = std::find_if(kBuiltins.begin(), kBuiltins.end(),
                                    [&](const auto& entry) { return entry.name == name; });
   return found == kBuiltins.end() ? nullptr : found;

@@ -241,7 +241,7 @@ Node& Parser::postfix(Node& start) {
     } else if (at(Op::dot) || at(Op::arrow)) {
       const Op op = token_.op;
       advance();
-      if (token_.kind != Tok::identifier && token_.kind != Tok::keyword) syntax_error();
+      if (token_.kind != Tok::identifier && !at_member_keyword()) syntax_error();
       Node& member = make(NodeKind::member, span(*node, token_.place), {node});
       member.op = op;
       member.text = token_.text;
@@ -256,6 +256,15 @@ Node& Parser::postfix(Node& start) {
       return *node;
     }
   }
+}
+
+// The keywords that a member may be named by.
+bool Parser::at_member_keyword() const {
+  for (const std::string_view word :
+       {"probe", "provider", "self", "string", "stringof", "userland", "xlate", "translator"}) {
+    if (at_keyword(word)) return true;
+  }
+  return false;
 }
 
 Node& Parser::primary() {

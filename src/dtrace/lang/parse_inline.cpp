@@ -161,9 +161,10 @@ void Parser::check_inline(const InlineDefinition& definition, const Token& name)
   } else if (is_builtin_array(name.text)) {
     before = "built-in";
     kind = "array";
-  } else if (find_builtin(name.text) != nullptr || find_constant(name.text) != nullptr) {
+  } else if (find_builtin(name.text, input_.version) != nullptr ||
+             find_constant(name.text) != nullptr) {
     before = find_constant(name.text) != nullptr ? "inline" : "built-in";
-  } else if (const FunctionInfo* function = find_function(name.text)) {
+  } else if (const FunctionInfo* function = find_function(name.text, input_.version)) {
     source_.fail("D_DECL_IDRED", name.place,
                  fmt::format("identifier redefined: {}\n\t current: inline definition\n\tprevious: "
                              "{} built-in",

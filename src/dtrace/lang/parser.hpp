@@ -141,6 +141,7 @@ class Parser {
   Node& unary();
   Node& postfix(Node& start);
   Node& primary();
+  bool at_member_keyword() const;
   Node& size_of();
   Node& offset_of();
   Node* inline_constant(const Place& place);

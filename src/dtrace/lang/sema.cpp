@@ -34,7 +34,7 @@ bool Sema::is_translated_pointer(const Node& node) const {
 }
 bool Sema::is_action(const Node& node) const {
   if (node.kind != NodeKind::call || node.children[0]->kind != NodeKind::identifier) return false;
-  const FunctionInfo* info = find_function(node.children[0]->text);
+  const FunctionInfo* info = find_function(node.children[0]->text, input_.version);
   return info != nullptr && info->kind == FunctionKind::action;
 }
 // What a program may write, it may follow: the target of a pointer in scratch or in a variable can

@@ -33,7 +33,7 @@ Action Sema::statement(Node& node) {
     fail("D_AGG_NULL", node, fmt::format("expression has null effect: @{}", node.text));
   }
   if (is_action(node)) {
-    const FunctionInfo& info = *find_function(node.children[0]->text);
+    const FunctionInfo& info = *find_function(node.children[0]->text, input_.version);
     switch (static_cast<ActionKind>(info.id)) {
       case ActionKind::trace:
       case ActionKind::print:

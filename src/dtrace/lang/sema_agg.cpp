@@ -191,7 +191,7 @@ Action Sema::aggregate(Node& node) {
   Node& call = *node.children[1];
   const FunctionInfo* info =
       call.kind == NodeKind::call && call.children[0]->kind == NodeKind::identifier
-          ? find_function(call.children[0]->text)
+          ? find_function(call.children[0]->text, input_.version)
           : nullptr;
   if (info == nullptr || info->kind != FunctionKind::aggregating) {
     if (info == nullptr || info->kind == FunctionKind::missing) expression(call);

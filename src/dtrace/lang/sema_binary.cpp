@@ -99,7 +99,7 @@ bool Sema::enumerator_operand(Node& node) {
   const Enumerator* found = types_.enumerator(left.type, right.text);
   if (found == nullptr) return false;
   std::int32_t value = 0;
-  std::string_view kind = builtin_kind(right.text);
+  std::string_view kind = builtin_kind(right.text, input_.version);
   if (const VariableDesc* variable = find_variable(Scope::global, right.text)) {
     kind = variable->array ? "array" : "scalar";
   } else if (types_.find_enumerator(right.text, &value) != kNoType) {

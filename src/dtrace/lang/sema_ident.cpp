@@ -41,7 +41,7 @@ void Sema::identifier(Node& node) {
     set_constant(node, type, static_cast<std::uint64_t>(constant->value));
     return;
   }
-  if (const BuiltinVariable* builtin = find_builtin(node.text)) {
+  if (const BuiltinVariable* builtin = find_builtin(node.text, input_.version)) {
     if (node.text == "curthread") types_.forward_struct("thread");
     node.type = types_.find_kernel(builtin->type);
     node.id = builtin->id;
@@ -66,7 +66,7 @@ void Sema::identifier(Node& node) {
     fail("D_IDENT_BADREF", node,
          fmt::format("array '{}' may not be referenced as scalar", node.text));
   }
-  if (const FunctionInfo* function = find_function(node.text)) {
+  if (const FunctionInfo* function = find_function(node.text, input_.version)) {
     fail("D_IDENT_BADREF", node,
          fmt::format("{} '{}' may not be referenced as scalar", kind_name(function->kind),
                      node.text));
@@ -160,10 +160,10 @@ void Sema::call(Node& node) {
   if (designator.kind != NodeKind::identifier) {
     fail("D_FUNC_IDENT", designator, "function designator is not of function type");
   }
-  const FunctionInfo* info = find_function(designator.text);
+  const FunctionInfo* info = find_function(designator.text, input_.version);
   if (info == nullptr) {
     std::int32_t value = 0;
-    std::string_view kind = builtin_kind(designator.text);
+    std::string_view kind = builtin_kind(designator.text, input_.version);
     if (const VariableDesc* variable = find_variable(Scope::global, designator.text)) {
       kind = variable->array ? "array" : "scalar";
     } else if (types_.find_enumerator(designator.text, &value) != kNoType) {
