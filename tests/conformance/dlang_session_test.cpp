@@ -14,54 +14,12 @@
 #include <thread>
 #include <vector>
 
+#include "support/traced_machine.hpp"
+
 namespace dtmalloc::dtrace {
 namespace {
 
-struct Machine {
-  explicit Machine(bool parallel = false) {
-    KernelConfig config;
-    config.cpus = 2;
-    config.fixed_cpus = !parallel;
-    config.mem = 1ull << 30;
-    if (parallel) {
-      config.mode = RunMode::parallel;
-      config.real_clock = true;
-    }
-    kernel = std::make_unique<Kernel>(config);
-    kernel->cpus().bind(0);
-    type = &kernel->define_type("M_A", "aa");
-    framework = std::make_unique<Framework>(kernel->cpus(), kernel->addresses());
-    framework->load_standard_providers();
-    load_dtmalloc(*framework, *kernel);
-    session = std::make_unique<Session>(
-        *framework, SessionSinks{[this](std::string_view text) { out += text; },
-                                 [this](std::string_view text) { err += text; }});
-  }
-  ~Machine() {
-    session = nullptr;
-    framework = nullptr;
-    kernel->cpus().unbind();
-  }
-  // What refuses the program, or an empty string.
-  std::string start(const std::string& program, const std::vector<std::string>& args = {}) {
-    ProgramSource source;
-    source.text = program;
-    source.args = args;
-    auto compiled = session->compile(source);
-    if (!compiled) return message_of(source, compiled.error());
-    auto enabled = session->enable(*compiled);
-    if (!enabled) return enabled.error().message;
-    auto started = session->go();
-    return started ? "" : started.error().message;
-  }
-  void pair() { kernel->free(kernel->malloc(100, type, M_WAITOK), type); }
-
-  std::unique_ptr<Kernel> kernel;
-  std::unique_ptr<Framework> framework;
-  std::unique_ptr<Session> session;
-  malloc_type* type = nullptr;
-  std::string out, err;
-};
+using Machine = testing::TracedMachine;
 
 // The output of a quiet program around one malloc() and one free().
 std::string output(const std::string& program) {

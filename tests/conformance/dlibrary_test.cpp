@@ -44,12 +44,11 @@ TEST_F(DLibrary, IsThereBeforeTheFirstProgram) {
   file("a/zero.d", "inline int zero = 0;\n");
   file("a/last.d",
        "#pragma D depends_on library zero.d\n#pragma D depends_on provider dtrace\n"
-       "#pragma D depends_on module kernel\ninline int last = zero + 7;\nint counter;\n");
+       "#pragma D depends_on module kernel\ninline int last = zero + 7;\nint tally;\n");
   file("b/zero.d", "inline int zero = 100;\n");
   file("b/other.d", "inline int other = 5;\n");
   file("b/ignored.txt", "this is no D\n");
-  EXPECT_EQ(run("BEGIN {counter++; printf(\"%d %d %d\", last, other, counter); exit(0)}"),
-            "7 5 1\n");
+  EXPECT_EQ(run("BEGIN {tally++; printf(\"%d %d %d\", last, other, tally); exit(0)}"), "7 5 1\n");
 }
 
 // REQ: DSTRUCT-19

@@ -280,7 +280,7 @@ TEST(DInline, IsRefused) {
   }
   std::string tag;
   EXPECT_LT(seconds(doubles + "BEGIN {trace(x59)}", &tag), 5);
-  EXPECT_EQ(tag, "D_NOREG");
+  EXPECT_EQ(tag, "D_SIM_LIMIT");
   std::string chain = "inline int64_t x0 = pid;";
   for (int i = 1; i < 3000; ++i) {
     chain += "inline int64_t x" + std::to_string(i) + " = x" + std::to_string(i - 1) + ";";

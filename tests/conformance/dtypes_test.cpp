@@ -11,34 +11,15 @@
 #include <string>
 
 #include "support/d_program.hpp"
+#include "support/traced_machine.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
 
 using testing::Compiled;
 
-struct Machine {
-  Machine() {
-    KernelConfig config;
-    config.cpus = 2;
-    config.fixed_cpus = true;
-    config.mem = 1ull << 30;
-    kernel = std::make_unique<Kernel>(config);
-    kernel->cpus().bind(0);
-    type = &kernel->define_type("M_A", "aa");
-    framework = std::make_unique<Framework>(kernel->cpus(), kernel->addresses());
-    framework->load_standard_providers();
-    load_dtmalloc(*framework, *kernel);
-    session = std::make_unique<Session>(
-        *framework, SessionSinks{[this](std::string_view text) { out += text; },
-                                 [this](std::string_view text) { err += text; }});
-  }
-  ~Machine() {
-    session = nullptr;
-    framework = nullptr;
-    kernel->cpus().unbind();
-  }
-  // Compiles and enables; what refuses the program, or an empty string.
+struct Machine : testing::TracedMachine {
+  // Compiles and enables; the text that refuses the program, or an empty string.
   std::string add(const std::string& program) {
     ProgramSource source;
     source.text = program;
@@ -50,17 +31,11 @@ struct Machine {
   std::string run() {
     auto started = session->go();
     if (!started) return started.error().message;
-    kernel->free(kernel->malloc(100, type, M_WAITOK), type);
+    pair();
     session->stop();
     if (out.ends_with('\n')) out.pop_back();  // the end of the output
     return out;
   }
-
-  std::unique_ptr<Kernel> kernel;
-  std::unique_ptr<Framework> framework;
-  std::unique_ptr<Session> session;
-  malloc_type* type = nullptr;
-  std::string out, err;
 };
 
 // What a quiet program prints.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/d_program.hpp"
+#include "support/traced_machine.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -17,53 +18,8 @@ using testing::Compiled;
 using testing::trace;
 using testing::Traced;
 
-struct Machine {
-  Machine() {
-    KernelConfig config;
-    config.cpus = 2;
-    config.fixed_cpus = true;
-    config.mem = 1ull << 30;
-    kernel = std::make_unique<Kernel>(config);
-    kernel->cpus().bind(0);
-    type = &kernel->define_type("M_A", "aa");
-    framework = std::make_unique<Framework>(kernel->cpus(), kernel->addresses());
-    framework->load_standard_providers();
-    load_dtmalloc(*framework, *kernel);
-    session = open(out, err);
-    EXPECT_TRUE(session->set_option("quiet"));
-  }
-  ~Machine() {
-    session = nullptr;
-    framework = nullptr;
-    kernel->cpus().unbind();
-  }
-  std::unique_ptr<Session> open(std::string& to_out, std::string& to_err) {
-    return std::make_unique<Session>(
-        *framework, SessionSinks{[&to_out](std::string_view text) { to_out += text; },
-                                 [&to_err](std::string_view text) { to_err += text; }});
-  }
-  static std::string enable(Session& session, const std::string& program) {
-    ProgramSource source;
-    source.text = program;
-    auto compiled = session.compile(source);
-    if (!compiled) return message_of(source, compiled.error());
-    auto enabled = session.enable(*compiled);
-    return enabled ? "" : enabled.error().message;
-  }
-  static std::string start(Session& session, const std::string& program) {
-    if (std::string text = enable(session, program); !text.empty()) return text;
-    auto started = session.go();
-    return started ? "" : started.error().message;
-  }
-  std::string start(const std::string& program) { return start(*session, program); }
-  void* malloc(std::size_t size = 100) { return kernel->malloc(size, type, M_WAITOK); }
-  void pair() { kernel->free(malloc(), type); }
-
-  std::unique_ptr<Kernel> kernel;
-  std::unique_ptr<Framework> framework;
-  std::string out, err;
-  std::unique_ptr<Session> session;
-  malloc_type* type = nullptr;
+struct Machine : testing::TracedMachine {
+  Machine() { EXPECT_TRUE(session->set_option("quiet")); }
 };
 
 // What a quiet program prints around one malloc() and one free(), without the end of the output.

@@ -96,22 +96,9 @@ bool calls(const Clause& clause, std::uint32_t subroutine) {
 }
 
 bool is_destructive(const Clause& clause) {
-  const auto destructive = [](const Action& action) {
-    switch (action.kind) {
-      case ActionKind::system:
-      case ActionKind::freopen:
-      case ActionKind::raise:
-      case ActionKind::stop:
-      case ActionKind::chill:
-      case ActionKind::panic:
-      case ActionKind::breakpoint:
-        return true;
-      default:
-        return false;
-    }
-  };
   return calls(clause, kSubrCopyout) || calls(clause, kSubrCopyoutstr) ||
-         std::any_of(clause.actions.begin(), clause.actions.end(), destructive);
+         std::any_of(clause.actions.begin(), clause.actions.end(),
+                     [](const Action& action) { return is_destructive(action.kind); });
 }
 
 // What a statement without data does.

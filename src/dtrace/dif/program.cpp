@@ -48,4 +48,19 @@ bool uses_large_variable(const Program& program, const VariableList& variables) 
   return false;
 }
 
+bool is_destructive(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::system:
+    case ActionKind::freopen:
+    case ActionKind::raise:
+    case ActionKind::stop:
+    case ActionKind::chill:
+    case ActionKind::panic:
+    case ActionKind::breakpoint:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace dtmalloc::dtrace

@@ -92,6 +92,8 @@ enum class ActionKind : std::uint8_t {
   breakpoint,
 };
 
+bool is_destructive(ActionKind kind);
+
 struct Action {
   ActionKind kind = ActionKind::eval;
   // eval, trace, exit: one; printf: one per '*' and conversion, in order; aggregate: the keys;

@@ -9,21 +9,6 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-bool is_destructive(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::system:
-    case ActionKind::freopen:
-    case ActionKind::raise:
-    case ActionKind::stop:
-    case ActionKind::chill:
-    case ActionKind::panic:
-    case ActionKind::breakpoint:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // In these rules the destructive actions record nothing, even those that do.
 bool is_recording(ActionKind kind) {
   switch (kind) {
