@@ -116,7 +116,7 @@ struct ClauseContext {
 };
 
 // The functions of D: what a name may be called as.
-enum class FunctionKind : std::uint8_t { action, aggregating, subroutine, missing };
+enum class FunctionKind : std::uint8_t { action, aggregating, subroutine };
 struct FunctionInfo {
   std::string_view name;
   FunctionKind kind;

@@ -21,9 +21,6 @@ constexpr FunctionInfo subroutine(std::string_view name, DifSubr id, std::string
                                   std::string_view arguments) {
   return {name, FunctionKind::subroutine, id, result, arguments};
 }
-constexpr FunctionInfo missing(std::string_view name) {
-  return {name, FunctionKind::missing, 0, "void", ""};
-}
 
 constexpr std::string_view kText = "const char *";
 constexpr std::string_view kMutex = "struct mtx *";
@@ -222,7 +219,6 @@ const BuiltinVariable* find_builtin(std::string_view name, std::uint32_t version
 std::string_view kind_name(FunctionKind kind) {
   switch (kind) {
     case FunctionKind::action:
-    case FunctionKind::missing:
       return "tracing function";
     case FunctionKind::aggregating:
       return "aggregating function";
@@ -244,9 +240,7 @@ std::vector<std::string> all_names(const ProgramSpace& space) {
   }
   for (const BuiltinVariable& variable : kBuiltins) names.emplace_back(variable.name);
   names.emplace_back("args");
-  for (const FunctionInfo& function : kFunctions) {
-    if (function.kind != FunctionKind::missing) names.emplace_back(function.name);
-  }
+  for (const FunctionInfo& function : kFunctions) names.emplace_back(function.name);
   return names;
 }
 

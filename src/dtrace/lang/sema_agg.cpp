@@ -194,7 +194,7 @@ Action Sema::aggregate(Node& node) {
           ? find_function(call.children[0]->text, input_.version)
           : nullptr;
   if (info == nullptr || info->kind != FunctionKind::aggregating) {
-    if (info == nullptr || info->kind == FunctionKind::missing) expression(call);
+    if (info == nullptr) expression(call);
     fail("D_AGG_FUNC", node,
          fmt::format("@{} must be assigned the result of an aggregating function", target.text));
   }

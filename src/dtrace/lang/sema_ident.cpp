@@ -180,8 +180,6 @@ void Sema::call(Node& node) {
     throw CompileError{std::move(diagnostic)};
   }
   switch (info->kind) {
-    case FunctionKind::missing:
-      unsupported(designator.place, fmt::format("{}( ) is", info->name));
     case FunctionKind::action:
     case FunctionKind::aggregating:
       fail(
