@@ -53,9 +53,7 @@ class Run {
       if (!tracing.go()) return std::nullopt;
     }
     const workload::Outcome& outcome = machine_.run();
-    if (machine_.traced() && !machine_.tracing().quiet())
-      for (const std::string& idle : machine_.tracing().idle_clauses())
-        machine_.message("dtmalloc: " + idle + "\n");
+    if (machine_.traced()) tell_notes(machine_.tracing());
     if (kernel.ledger() != nullptr) tell_findings(outcome.panic.has_value(), reports);
     for (Report& report : reports) {
       report.block = machine_.runner().block(report.value);
@@ -66,6 +64,13 @@ class Run {
   }
 
  private:
+  void tell_notes(const Tracing& tracing) {
+    for (const std::string& note : tracing.notes()) machine_.message("dtmalloc: " + note + "\n");
+    if (tracing.quiet()) return;
+    for (const std::string& idle : tracing.idle_clauses())
+      machine_.message("dtmalloc: " + idle + "\n");
+  }
+
   // What the ledger found, beside what the kernel said: marked as ours.
   void tell_findings(bool panicked, const std::vector<Report>& reports) {
     const Ledger& ledger = *machine_.kernel().ledger();

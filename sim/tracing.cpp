@@ -25,7 +25,8 @@ dtrace::Framework& prepared(dtrace::Framework& framework, Kernel& kernel) {
 bool refused(const Diagnostic& error) {
   const std::string& text = error.message;
   print_error((text.starts_with("dtrace: ") ? "" : "dtrace: ") + text +
-              (text.ends_with('\n') ? "" : "\n"));
+              (text.ends_with('\n') ? "" : "\n") +
+              (error.expected.empty() ? "" : "    expected " + error.expected + "\n"));
   return false;
 }
 

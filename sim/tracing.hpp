@@ -48,6 +48,7 @@ class Tracing {
   bool had_errors() const { return session_.had_errors(); }
   bool quiet() const { return session_.quiet(); }
   std::vector<std::string> idle_clauses() const { return session_.idle_clauses(); }
+  std::vector<std::string> notes() const { return session_.notes(); }
 
  private:
   dtrace::Framework framework_;

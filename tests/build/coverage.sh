@@ -6,6 +6,7 @@
 # dtrace.md: each section is the source of a requirement, and a test names each error tag of section 25
 # that the sheet does not call unused, or a line `# UNREACHABLE: TAG reason` says why it cannot arise.
 # The check `ids` sees to it that a test cites each requirement.
+# A golden case names each row of tests/golden/cases/cases.txt.
 # A source counts as one of a sheet when it follows the sheet's name, or when the head of its file says
 # that sources are sections of it.
 set -eu
@@ -107,12 +108,15 @@ sed -nE '/unused\)$/!s/^\* `(D_[A-Z_0-9]+)` .*/\1/p' "$dsheet" | sort -u >"$tmp/
   grep -rhoE 'D_[A-Z_0-9]+' tests/unit tests/conformance/*.cpp tests/golden tests/property
   sed -n 's/^# UNREACHABLE: //p' tests/conformance/requirements/*.txt | grep -oE 'D_[A-Z_0-9]+'
 } | sort -u | comm -23 "$tmp/tags" - | sed 's/^/dtrace.md tag /' >>"$tmp/dmissing"
+sed -nE 's/^([SK][0-9]+) \|.*/\1/p' tests/golden/cases/cases.txt | sort >"$tmp/cases"
+find tests/golden/cases -name '*.cmd' -exec sed -n '/^#/p' {} + | grep -oE '\b[SK][0-9]{2}\b' | sort -u |
+  comm -23 "$tmp/cases" - | sed 's/^/case /' >>"$tmp/dmissing"
 sed 's/$/: not covered/' "$tmp/dmissing"
 cat "$tmp/dmissing" >>"$tmp/missing"
-cat "$tmp/dall" "$tmp/tags" >>"$tmp/all"
+cat "$tmp/dall" "$tmp/tags" "$tmp/cases" >>"$tmp/all"
 cat "$tmp/wrong"
 if [ -s "$tmp/missing" ] || [ -s "$tmp/wrong" ]; then
   printf 'coverage: %d of %d missing\n' "$(wc -l <"$tmp/missing")" "$(wc -l <"$tmp/all")"
   exit 1
 fi
-printf 'coverage: %d sections, quirks, vectors and tags, each with a requirement or a test\n' "$(wc -l <"$tmp/all")"
+printf 'coverage: %d sections, quirks, vectors, tags and cases, each with a requirement or a test\n' "$(wc -l <"$tmp/all")"

@@ -125,7 +125,26 @@ TEST(Buffers, FillStopsWhenAnyCpuIsFull) {
   machine.pass(kSecond);
   EXPECT_TRUE(machine.session->done());
   EXPECT_EQ(machine.out, "12\n");
-  EXPECT_EQ(machine.err, "");
+  EXPECT_EQ(machine.err,
+            "dtmalloc: the buffer of CPU 0 is full (bufpolicy=fill): nothing more was recorded "
+            "there, and no drops are counted\n");
+}
+
+// REQ: DBUF-43
+TEST(Buffers, AFullBufferOfFillIsTold) {
+  const auto notes = [](int first, int second) {
+    Machine machine;
+    machine.options({"quiet", "bufpolicy=fill", "bufsize=64"});
+    EXPECT_EQ(machine.start("dtmalloc::aa:malloc { printf(\"%d\", arg3); }"), "");
+    for (int i = 0; i < first; ++i) machine.alloc();
+    machine.kernel->cpus().bind(1);
+    for (int i = 0; i < second; ++i) machine.alloc();
+    machine.session->stop();
+    return machine.err;
+  };
+  EXPECT_EQ(notes(2, 2), "");  // they fit
+  EXPECT_EQ(notes(2, 3).find("dtmalloc: the buffer of CPU 1 is full (bufpolicy=fill): "), 0u);
+  EXPECT_EQ(notes(3, 3).find("dtmalloc: the buffers of CPUs 0, 1 are full (bufpolicy=fill): "), 0u);
 }
 
 // REQ: DBUF-03

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What is there for scripts beyond dtrace(1): check, test, clauses that never ran (sim/README.md).
+// What is there for scripts beyond dtrace(1): check, test, notes at the end of a run
+// (sim/README.md).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -118,15 +119,95 @@ TEST_F(ScriptTools, ClausesThatNeverRanAreNamed) {
   EXPECT_NE(run(start + "-n 'dtmalloc::temp:free {trace(1)}'")
                 .err.find("dtmalloc: clause never ran: dtmalloc::temp:free\n"),
             std::string::npos);
+  // Of clauses that share an aggregation: it is empty, or they add under texts of their own.
+  EXPECT_EQ(
+      run(start + "-n 'dtmalloc::temp:free {@ = count()} dtmalloc::temp:malloc /arg3 > 200/ "
+                  "{@ = count()}'")
+          .err,
+      "dtrace: description 'dtmalloc::temp:free ' matched 2 probes\n"
+      "dtmalloc: clause never ran: dtmalloc::temp:free\n"
+      "dtmalloc: clause never ran: dtmalloc::temp:malloc; no firing made its predicate true\n");
+  EXPECT_EQ(run(start + "-n 'dtmalloc::temp:free {@[1, \"given\"] = count()} "
+                        "dtmalloc::temp:malloc {@[1, \"taken\"] = count()}'")
+                .err,
+            "dtrace: description 'dtmalloc::temp:free ' matched 2 probes\n"
+            "dtmalloc: clause never ran: dtmalloc::temp:free\n");
   // It ran; it may have run; nobody asks.
   for (const char* words :
        {"-n 'dtmalloc::temp:malloc {trace(1)}'", "-n 'dtmalloc::temp:malloc {@ = count()}'",
         "-n 'dtmalloc::temp:malloc {x = 1}'", "-n 'dtmalloc::temp:free {x = 1}'",
         "-qn 'dtmalloc::temp:free {trace(1)}'",
         "-n 'dtmalloc::temp:free {@ = count()} dtmalloc::temp:malloc {@ = count()}'",
+        "-n 'dtmalloc::temp:free {@[\"x\"] = count()} dtmalloc::temp:malloc {@[\"x\"] = count()}'",
+        "-n 'dtmalloc::temp:free {@[\"x\"] = count()} dtmalloc::temp:malloc {@[execname] = "
+        "count()}'",
+        "-n 'dtmalloc::temp:malloc {trace(*(int *)0)}'",
+        "-n 'dtmalloc::temp:malloc {@ = sum(*(int *)0)}'",
+        "-x bufpolicy=ring -x bufsize=32 -n 'BEGIN {n = 5} dtmalloc::temp:malloc {trace(1)} "
+        "dtmalloc::temp:malloc {trace(2)}'",
+        "-x bufpolicy=fill -x bufsize=32 -n 'dtmalloc::temp:malloc {trace(1)} "
+        "dtmalloc::temp:malloc {trace(2)}'",
         "-n 'END {trace(1)} BEGIN'"}) {
     EXPECT_EQ(run(start + words).err.find("never ran"), std::string::npos) << words;
   }
+}
+
+// REQ: DCMD-35
+TEST_F(ScriptTools, WhatARunLostIsToldAtItsEnd) {
+  const std::string machine =
+      "printf 'kernel cpus=1\na = malloc 100 M_TEMP M_WAITOK @f;g;h\nfree a\n"
+      "a = malloc 100 M_TEMP M_WAITOK @g' >w.wl; dtmalloc run w.wl -q ";
+  const auto notes = [&](const std::string& words) {
+    const std::string err = run(machine + words).err;
+    const std::size_t at = err.find("dtmalloc: ");
+    return at == std::string::npos ? "" : err.substr(at);
+  };
+  EXPECT_EQ(
+      notes("-n 'dtmalloc::temp:malloc {trace(*(int *)4)} dtmalloc::temp:free {trace(1 / arg4)}'"),
+      "dtmalloc: 2 errors on enabled probe ID 1 (ID 8: dtmalloc::temp:malloc)\n"
+      "dtmalloc: 1 error on enabled probe ID 2 (ID 9: dtmalloc::temp:free)\n");
+  // f, g, h and malloc; stack(n) gives what it is asked for.
+  EXPECT_EQ(notes("-x stackframes=2 -n 'dtmalloc::temp:malloc {@[stack()] = count(); stack(3)}'"),
+            "dtmalloc: stack() of dtmalloc::temp:malloc shows 2 frames of up to 4: stackframes=4 "
+            "shows all\n");
+  EXPECT_EQ(notes("-x stackframes=4 -n 'dtmalloc::temp:malloc {stack()}'"), "");
+  EXPECT_EQ(notes("-n 'dtmalloc::temp:malloc {stack(1)}'"), "");
+  // One chunk.
+  EXPECT_EQ(notes("-x dynvarsize=1 -n 'dtmalloc::temp:malloc {a[n++] = 1; self->b = 1; c = 1}'"),
+            "dtmalloc: a[]: 1 dynamic variable drop\n"
+            "dtmalloc: self->b: 2 dynamic variable drops\n");
+  EXPECT_EQ(notes("-x dynvarsize=1 -n 'dtmalloc::temp:malloc {self->b = 1} dtmalloc::temp:free "
+                  "{self->b = 0}'"),
+            "dtmalloc: self->b: 1 dynamic variable drop, 1 with non-empty dirty list\n");
+  EXPECT_EQ(run("dtmalloc dtrace --workload w.wl -qn 'dtmalloc::temp:malloc {stack(); trace(*(int "
+                "*)4);}'")
+                .err.find("dtmalloc: "),
+            std::string::npos);
+}
+
+// REQ: DCMD-36
+TEST_F(ScriptTools, WhatCannotBeEnabledSaysWhatItNeeds) {
+  const auto advice = [&](const std::string& words) {
+    const Ran ran = run("printf '' | dtmalloc run - -q " + words);
+    EXPECT_EQ(ran.status, 1) << words;
+    return ran.err;
+  };
+  const std::string head = "dtrace: could not enable tracing: ";
+  EXPECT_EQ(advice("-n 'BEGIN {system(\"true\")}'"),
+            head + "Destructive actions not allowed\n    expected -w, or the option destructive\n");
+  // A header of 12 bytes, an int, a long long behind it.
+  EXPECT_EQ(advice("-x bufsize=16 -n 'BEGIN {trace(1); trace(timestamp)}'"),
+            head +
+                "Enabling exceeds size of buffer\n    expected a bufsize of at least 24: "
+                ":::BEGIN records that much at once\n");
+  EXPECT_NE(
+      run("printf '' | dtmalloc run - -q -x bufsize=24 -n 'BEGIN {trace(1); trace(timestamp)}'")
+          .status,
+      1);
+  EXPECT_EQ(advice("-x bufpolicy=fill -x bufsize=24 -n 'END {trace(timestamp)} END {trace(1)}'"),
+            head +
+                "END enablings exceed size of principal buffer\n    expected a larger bufsize: "
+                "the records of END must fit beside others\n");
 }
 
 // REQ: DCMD-28

@@ -92,6 +92,9 @@ class Session {
   // After stop(): the clauses that are sure to have done nothing, one line each. (BEGIN, END and
   // ERROR do not count.)
   std::vector<std::string> idle_clauses() const;
+  // After stop(): run-time errors added up, stacks that stackframes cut, the variables whose stores
+  // were dropped; one line each.
+  std::vector<std::string> notes() const;
 
   // dtrace -l: heading and rows for a description (nullptr: all probes). False: nothing matched.
   bool list(const ProbeDescription* description);

@@ -3,36 +3,73 @@
 // printed and by the elements of their aggregations.
 // Differs:      dtrace(1) has none of this; `dtmalloc run` prints it.
 // Invariants:   what cannot be told for sure is not said: a clause that neither records nor
-//               aggregates, one that shares all its aggregations, one whose records may be lost.
+//               aggregates, one that failed, one whose records may be lost, one that shares all
+//               its aggregations, unless they are empty or a text in their keys is its own.
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "dtrace/consume/session_impl.hpp"
+#include "dtrace/dif/dif_int.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
 
-using Count = std::map<std::uint32_t, int>;
-
-// By aggregation: how many clauses add to it, and whether elements may have gone.
+// Who adds to an aggregation, and whether elements of it may have gone.
 struct AggregationUse {
-  Count users;
-  std::set<std::uint32_t> shrunk;
+  std::vector<std::pair<const Clause*, const Action*>> users;
+  bool shrunk = false;
 };
 
-AggregationUse aggregation_use(const std::vector<CompiledProgram>& programs) {
-  AggregationUse use;
+std::map<std::uint32_t, AggregationUse> aggregation_use(
+    const std::vector<CompiledProgram>& programs) {
+  std::map<std::uint32_t, AggregationUse> uses;
   for (const CompiledProgram& compiled : programs) {
     for (const Clause& clause : compiled.program->clauses) {
-      std::set<std::uint32_t> own;
       for (const Action& action : clause.actions) {
-        if (action.kind == ActionKind::aggregate) own.insert(action.aggregation);
-        if (action.kind == ActionKind::trunc) use.shrunk.insert(action.aggregation);
+        if (action.kind == ActionKind::aggregate)
+          uses[action.aggregation].users.emplace_back(&clause, &action);
+        if (action.kind == ActionKind::trunc) uses[action.aggregation].shrunk = true;
       }
-      for (const std::uint32_t id : own) ++use.users[id];
     }
   }
-  return use;
+  return uses;
+}
+
+// The text that a key is, when it is a literal: sets, ret.
+std::optional<std::string_view> literal(const Value& key) {
+  const DifObject& object = key.dif.object();
+  if (!key.desc.is_string || object.text.size() != 2) return std::nullopt;
+  const DifWord word{object.text.front()};
+  if (word.op() != static_cast<unsigned>(DifOp::sets)) return std::nullopt;
+  return object.strings.c_str() + word.index();
+}
+
+enum class Added { no, yes, unknown };
+
+// Whether a clause's action added to its aggregation.
+Added added(const Clause& clause, const Action& action, const AggregationUse& use,
+            const AggTable& table, std::uint32_t strsize) {
+  if (use.shrunk) return Added::unknown;
+  if (table.elements.empty()) return Added::no;
+  // The position of a literal that no other clause has in its keys.
+  const auto is_own = [&](std::size_t i, std::string_view text) {
+    return std::all_of(use.users.begin(), use.users.end(), [&](const auto& user) {
+      const auto other = literal(user.second->values[i]);
+      return user.first == &clause || (other && *other != text);
+    });
+  };
+  const auto alone = [&](const auto& user) { return user.first == &clause; };
+  if (std::all_of(use.users.begin(), use.users.end(), alone)) return Added::yes;
+  for (std::size_t i = 0; i < action.values.size(); ++i) {
+    const auto text = literal(action.values[i]);
+    if (!text || text->size() >= strsize || !is_own(i, *text)) continue;
+    for (const auto& [key, element] : table.elements)
+      if (split_key(table.desc, key, strsize)[i].bytes == *text) return Added::yes;
+    return Added::no;
+  }
+  return Added::unknown;
 }
 
 bool has(const Clause& clause, ActionKind kind) {
@@ -44,36 +81,36 @@ bool has(const Clause& clause, ActionKind kind) {
 
 void Session::Impl::find_idle_clauses() {
   if (lost_records) return;
-  const AggregationUse use = aggregation_use(programs);
+  const auto uses = aggregation_use(programs);
   std::map<const Clause*, bool> recorded;  // by clause: it records; whether a record came
+  std::set<const Clause*> failed;
   for (std::uint32_t epid = 1; const Ecb* ecb = consumer.ecb(epid); ++epid) {
     if (ecb->role != EcbRole::normal || ecb->clause == nullptr) continue;
     bool& came = recorded[ecb->clause];
     came = came || ecb->recorded_once || ecb->size == 0;
+    if (ecb->errors != 0) failed.insert(ecb->clause);
   }
   for (const CompiledProgram& compiled : programs) {
     for (const Clause& clause : compiled.program->clauses) {
       const auto found = recorded.find(&clause);
-      if (found == recorded.end() || has(clause, ActionKind::speculate) ||
-          has(clause, ActionKind::commit))
+      if (found == recorded.end() || failed.contains(&clause) ||
+          has(clause, ActionKind::speculate) || has(clause, ActionKind::commit))
         continue;
       bool idle = !found->second;
       if (!idle) {
-        const auto grew = [&](const Action& action) {
-          AggTable* table = aggregations.table(action.aggregation);
-          return table != nullptr && !table->elements.empty();
-        };
-        const auto alone = [&](const Action& action) {
-          return action.kind == ActionKind::aggregate && !use.shrunk.contains(action.aggregation) &&
-                 use.users.at(action.aggregation) == 1;
-        };
-        const bool silent =
-            std::all_of(clause.actions.begin(), clause.actions.end(), [](const Action& action) {
-              return action.kind == ActionKind::aggregate || action.kind == ActionKind::eval;
-            });
-        idle = silent && std::any_of(clause.actions.begin(), clause.actions.end(), alone) &&
-               std::none_of(clause.actions.begin(), clause.actions.end(),
-                            [&](const Action& action) { return alone(action) && grew(action); });
+        bool silent = true, nothing = false, something = false;
+        for (const Action& action : clause.actions) {
+          if (action.kind != ActionKind::aggregate) {
+            silent = silent && action.kind == ActionKind::eval;
+            continue;
+          }
+          const AggTable* table = aggregations.table(action.aggregation);
+          if (table == nullptr) continue;
+          const Added what = added(clause, action, uses.at(action.aggregation), *table, strsize());
+          nothing = nothing || what == Added::no;
+          something = something || what == Added::yes;
+        }
+        idle = silent && nothing && !something;
       }
       if (!idle) continue;
       std::string text = "clause never ran: " + to_string(clause.description);

@@ -211,6 +211,9 @@ void Session::Impl::abort() {
 
 void Session::Impl::finish() {
   consumer.stop(&tracer);
+  tell_full_buffers();
+  // What was overwritten is not known.
+  if (consumer.config.policy == BufferPolicy::ring) lost_records = true;
   if (scheduled) framework.cpus().clock().cancel(callout);
   pass(true);
   if (aborted) {
@@ -225,6 +228,7 @@ void Session::Impl::finish() {
     print_unprinted();
   }
   find_idle_clauses();
+  collect_notes();
   if (!quiet()) {
     for (const std::string& note : consumer.notes()) message(note);
   }

@@ -66,13 +66,17 @@ void Session::Impl::print_prefix(std::string& text, const Record& record) {
   append(text, "%3d %-41s ", record.cpu, shown.c_str());
 }
 
-std::string Session::Impl::error_head(const Ecb& ecb) const {
+std::string Session::Impl::enabled_probe(const Ecb& ecb) {
   const Probe& probe = *ecb.probe;
   std::string text;
-  append(text, "error on enabled probe ID %u (ID %u: %s:%s:%s:%s): ", ecb.epid, probe.id,
+  append(text, "enabled probe ID %u (ID %u: %s:%s:%s:%s)", ecb.epid, probe.id,
          std::string(probe.provider_name.text).c_str(), std::string(probe.module.text).c_str(),
          std::string(probe.function.text).c_str(), std::string(probe.name.text).c_str());
   return text;
+}
+
+std::string Session::Impl::error_head(const Ecb& ecb) {
+  return "error on " + enabled_probe(ecb) + ": ";
 }
 
 // The record of the hidden ERROR clause.
@@ -99,6 +103,7 @@ void Session::Impl::print_error(const Record& record) {
   }
   if (offset >= 0) append(text, " at DIF offset %lld", static_cast<long long>(offset));
   had_errors = true;
+  ++failed->errors;
   message(text);
 }
 

@@ -70,6 +70,28 @@ std::string_view go_error(int failure) {
   }
 }
 
+// What go() that failed is in want of.
+std::string go_advice(int failure, const Consumer& consumer) {
+  const ConsumerConfig& config = consumer.config;
+  if (failure == EACCES) return "-w, or the option destructive";
+  if (failure == E2BIG) return "a larger bufsize: the records of END must fit beside others";
+  if (failure == ENOMEM)
+    return std::string("smaller sizes") + (config.resize ? "" : ", or bufresize=auto") +
+           ": the host refuses the memory";
+  if (failure != ENOSPC) return {};
+  const Ecb* largest = nullptr;
+  for (std::uint32_t epid = 1; const Ecb* ecb = consumer.ecb(epid); ++epid)
+    if (ecb->clause != nullptr && (largest == nullptr || ecb->needed > largest->needed))
+      largest = ecb;
+  if (largest == nullptr || largest->needed <= config.bufsize)
+    return "sizes of buffers of at least 8 bytes";
+  const std::string clause = to_string(largest->clause->description);
+  if (largest->needed == kNeverFits)
+    return "a smaller strsize: no buffer holds a record of " + clause;
+  return "a bufsize of at least " + std::to_string((largest->needed + 7) / 8 * 8) + ": " + clause +
+         " records that much at once";
+}
+
 // The source line and a caret below its place. A long line is cut around the place; a tab keeps its
 // place below itself, other control bytes show as '?'.
 void append_place(std::string& text, const Diagnostic& diagnostic) {
@@ -276,6 +298,7 @@ Result<void> Session::go() {
                    ? static_cast<int>(std::min<std::uint64_t>(options.get("cpu"), MAXCPU))
                    : -1;
   config.dynvarsize = options.get("dynvarsize", std::size_t{1} << 20);
+  config.stackframes = options.get("stackframes", 20);
   config.nspec = options.get("nspec", 1);
   config.specsize = options.get("specsize", std::size_t{32} << 10);
   config.cleanrate = options.get("cleanrate", kDefaultCleanRate);
@@ -283,7 +306,10 @@ Result<void> Session::go() {
   const ConsumerConfig wanted = config;
   impl.aggregations.define(impl.space.aggregations, impl.strsize(), impl.symbol_text());
   if (const int failure = impl.consumer.go(impl.space, &impl.tracer); failure != 0) {
-    return error("D_GO", "could not enable tracing: " + std::string(go_error(failure)));
+    Diagnostic refused =
+        error("D_GO", "could not enable tracing: " + std::string(go_error(failure)));
+    refused.expected = go_advice(failure, impl.consumer);
+    return refused;
   }
   impl.begin_document();
   impl.active = true;

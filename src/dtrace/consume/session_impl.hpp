@@ -141,6 +141,11 @@ struct Session::Impl {
   bool lost_records = false;
   std::vector<std::string> idle_clauses;
 
+  // --- notes.cpp: at the end, before the ECBs go
+  void tell_full_buffers();
+  void collect_notes();
+  std::vector<std::string> notes;
+
   // --- pass.cpp
   void guarded_pass();  // unless tracing has ended. Requires: mutex held
   void pass(bool final);
@@ -162,7 +167,8 @@ struct Session::Impl {
   void print_record(const Record& record);
   void print_prefix(std::string& text, const Record& record);
   void print_error(const Record& record);
-  std::string error_head(const Ecb& ecb) const;  // "error on enabled probe ID 2 (ID 1: ...): "
+  static std::string enabled_probe(const Ecb& ecb);  // as messages name it
+  static std::string error_head(const Ecb& ecb);
   void do_action(std::string& text, const Record& record, const RecordedAction& action);
   AggDisplay display() const;
 

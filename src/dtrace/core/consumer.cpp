@@ -522,7 +522,7 @@ int Consumer::reserve_all() {
 
 // The space of dynamic variables, if a program stores one: with `resize` its size is halved until
 // the host grants it.
-int Consumer::reserve_dynamic() {
+int Consumer::reserve_dynamic(const ProgramSpace& space) {
   std::size_t chunk = 0;
   const auto look = [&chunk](const VerifiedDif& dif) { chunk = std::max(chunk, dif.chunk_size()); };
   for (const RetainedProgram& retained : programs_) {
@@ -536,7 +536,8 @@ int Consumer::reserve_dynamic() {
     }
   }
   if (chunk == 0) return 0;
-  while (!dynamic_.reserve(config.dynvarsize, chunk, framework_.cpus.count())) {
+  const std::size_t variables = std::max(space.globals, space.threads);
+  while (!dynamic_.reserve(config.dynvarsize, chunk, framework_.cpus.count(), variables)) {
     if (!config.resize || config.dynvarsize / 2 < chunk) return ENOMEM;
     config.dynvarsize /= 2;
   }
@@ -573,7 +574,7 @@ int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   if (!global_bytes_.reserve(global_layout_.size)) return ENOMEM;
   strings_ = space.strings;
   if (!speculations_.reserve(config.nspec)) return ENOMEM;
-  if (const int error = reserve_dynamic(); error != 0) return error;
+  if (const int error = reserve_dynamic(space); error != 0) return error;
   if (const int error = reserve_all(); error != 0) return error;
   std::vector<Probe*> grown;
   for (const ProbeId id : std::exchange(unpublished_, {})) {
@@ -618,6 +619,16 @@ Consumer::Status Consumer::status(std::uint64_t interval) {
     status.filled = status.filled || state->buffer.filled.load(std::memory_order_relaxed);
   }
   return status;
+}
+
+std::vector<int> Consumer::full_cpus() const {
+  std::vector<int> full;
+  for (int cpu = 0; cpu < framework_.cpus.count(); ++cpu) {
+    ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
+    if (state != nullptr && state->buffer.filled.load(std::memory_order_relaxed))
+      full.push_back(cpu);
+  }
+  return full;
 }
 
 void Consumer::clean() {

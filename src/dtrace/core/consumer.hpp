@@ -127,12 +127,15 @@ struct Ecb {
   std::unique_ptr<const QuickClause> quick;  // null: fire() interprets it
   const Clause* clause = nullptr;            // of `program`; null: the consumer's own
   mutable bool recorded_once = false;        // the consumer has seen a record of it
+  mutable std::uint64_t errors = 0;          // and so many run-time errors
+  mutable std::atomic<std::size_t> cut{0};   // the deepest stack that stackframes has cut
 };
 
 struct ConsumerConfig {
   std::size_t bufsize = std::size_t{4} << 20;
   std::size_t aggsize = std::size_t{4} << 20;
   std::size_t dynvarsize = std::size_t{1} << 20;
+  std::size_t stackframes = 20;
   std::uint32_t strsize = 256;
   bool resize = true;  // bufresize=auto: halve what the host refuses
   BufferPolicy policy = BufferPolicy::switch_;
@@ -213,6 +216,10 @@ class Consumer {
     bool filled = false;  // a buffer of policy fill is full
   };
   Status status(std::uint64_t interval);
+  std::vector<int> full_cpus() const;  // whose buffers of policy fill are full
+  DynamicSpace::Drops drops(const VariableDesc& variable) const {
+    return dynamic_.drops(variable.scope, variable.id);
+  }
   struct Taken {
     PrincipalBuffer::Taken records;
     std::uint64_t time = 0;  // the clock when the buffer was exchanged
@@ -263,7 +270,7 @@ class Consumer {
   std::size_t end_needs() const;  // what END's records may take
   void listen(std::uint64_t until);
   void clean();
-  int reserve_dynamic();
+  int reserve_dynamic(const ProgramSpace& space);
   void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
   bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple, QuickMemo* memo);
   static void prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::size_t start);

@@ -11,7 +11,12 @@ namespace dtmalloc::dtrace {
 namespace {
 
 constexpr std::size_t kDefaultChunk = 256;
-constexpr std::size_t kDropEmpty = 0, kDropRinsing = 1, kDropDirty = 2;
+constexpr std::size_t kDropEmpty = 0, kDropRinsing = 1, kDropDirty = 2, kDropKinds = 3;
+
+// Of the first counter of a variable.
+std::size_t drop_index(std::uint32_t id, bool thread) {
+  return (2 * std::size_t{id - kVarUser} + (thread ? 1 : 0)) * kDropKinds;
+}
 
 template <typename T>
 T read(const T& from, std::memory_order order = std::memory_order_relaxed) {
@@ -53,7 +58,7 @@ class BucketLock {
 
 }  // namespace
 
-bool DynamicSpace::reserve(std::size_t size, std::size_t chunk, int cpus) {
+bool DynamicSpace::reserve(std::size_t size, std::size_t chunk, int cpus, std::size_t variables) {
   chunks_ = 0;
   if (chunk == 0) chunk = kDefaultChunk;
   if (size < chunk || size - chunk < sizeof(Bucket)) size = chunk + sizeof(Bucket);
@@ -78,6 +83,7 @@ bool DynamicSpace::reserve(std::size_t size, std::size_t chunk, int cpus) {
     lists_[i].fresh_end = static_cast<std::uint32_t>(end + 1);
     given = end;
   }
+  drops_by_ = std::vector<std::atomic<std::uint64_t>>(2 * variables * kDropKinds);
   chunks_ = chunks;
   return true;
 }
@@ -91,6 +97,15 @@ DynamicSpace::Drops DynamicSpace::drops() const {
     sum.dirty += drops[kDropDirty].load(std::memory_order_relaxed);
   }
   return sum;
+}
+
+DynamicSpace::Drops DynamicSpace::drops(Scope scope, std::uint32_t id) const {
+  const std::size_t at = drop_index(id, scope == Scope::thread);
+  if (scope == Scope::local || at >= drops_by_.size()) return {};
+  const auto of = [&](std::size_t kind) {
+    return drops_by_[at + kind].load(std::memory_order_relaxed);
+  };
+  return {of(kDropEmpty), of(kDropRinsing), of(kDropDirty)};
 }
 
 std::uint32_t DynamicSpace::find(const Bucket& bucket, std::uint64_t hash,
@@ -131,17 +146,19 @@ std::uint32_t DynamicSpace::take(std::size_t cpu) {
     const std::size_t from = cpu + i < lists_count_ ? cpu + i : cpu + i - lists_count_;
     if (const std::uint32_t number = take_from(lists_[from]); number != 0) return number;
   }
-  drop(cpu);
   return 0;
 }
 
-void DynamicSpace::drop(std::size_t cpu) {
+// `variable`: the first word of a name.
+void DynamicSpace::drop(std::size_t cpu, std::uint64_t variable) {
   std::size_t kind = kDropEmpty;
   for (std::size_t i = 0; i < lists_count_ && kind != kDropRinsing; ++i) {
     if (lists_[i].dirty.load(std::memory_order_relaxed) != 0) kind = kDropDirty;
     if (lists_[i].rinsing.load(std::memory_order_relaxed) != 0) kind = kDropRinsing;
   }
   lists_[cpu].drops[kind].fetch_add(1, std::memory_order_relaxed);
+  const std::size_t at = drop_index(static_cast<std::uint32_t>(variable >> 32), variable & 1);
+  if (at < drops_by_.size()) drops_by_[at + kind].fetch_add(1, std::memory_order_relaxed);
 }
 
 void DynamicSpace::free(std::size_t cpu, std::uint32_t number) {
@@ -210,7 +227,7 @@ void DynamicCpu::store(std::size_t words, const std::uint64_t* data, std::size_t
     number = space_->find(bucket, hash, name, words);
     if (number == 0) {
       number = space_->take(cpu_);
-      if (number == 0) return;
+      if (number == 0) return drop();
       DynamicSpace::Header& made = space_->header(number);
       std::uint64_t* to = space_->words(number);
       write(made.hash, hash);

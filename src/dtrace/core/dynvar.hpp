@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "dtrace/core/buffer.hpp"
 #include "dtrace/dif/dif.hpp"
@@ -36,13 +37,15 @@ class DynamicSpace {
   };
 
   // Carves `size` bytes (at least one chunk) into chunks of `chunk` bytes for `cpus` CPUs. False:
-  // the host refuses, or there are no addresses for that much.
-  bool reserve(std::size_t size, std::size_t chunk, int cpus);
+  // the host refuses, or there are no addresses for that much. Drops are counted for each of
+  // `variables` variables of a scope, too.
+  bool reserve(std::size_t size, std::size_t chunk, int cpus, std::size_t variables = 0);
   bool reserved() const { return chunks_ != 0; }
   std::size_t chunks() const { return chunks_; }
   std::size_t chunk_size() const { return chunk_; }
   std::size_t buckets() const { return buckets_; }
   Drops drops() const;
+  Drops drops(Scope scope, std::uint32_t id) const;  // of one variable
 
   // One pass: what was rinsing is clean, what was dirty is rinsing. `synchronize` waits until every
   // firing that has begun is over. False: nothing is rinsing now.
@@ -86,9 +89,9 @@ class DynamicSpace {
   }
   std::uint32_t find(const Bucket& bucket, std::uint64_t hash, const std::uint64_t* name,
                      std::size_t count) const;
-  std::uint32_t take(std::size_t cpu);  // 0: a drop was counted
+  std::uint32_t take(std::size_t cpu);  // 0: there is none
   std::uint32_t take_from(Lists& lists);
-  void drop(std::size_t cpu);
+  void drop(std::size_t cpu, std::uint64_t variable);
   void free(std::size_t cpu, std::uint32_t number);
 
   ReservedMemory memory_;
@@ -97,6 +100,8 @@ class DynamicSpace {
   std::size_t buckets_ = 0, chunks_ = 0, chunk_ = 0;
   std::size_t lists_count_ = 0;
   std::unique_ptr<Lists[]> lists_;
+  // By variable, that of a thread behind the global one of its number, and kind.
+  std::vector<std::atomic<std::uint64_t>> drops_by_;
   std::function<void()> when_dirty_;
 };
 
@@ -111,7 +116,7 @@ class DynamicCpu final : public DynamicVariables {
   void store(std::size_t words, const std::uint64_t* data, std::size_t bytes,
              std::size_t size) override;
   void remove(std::size_t words) override;
-  void drop() override { space_->drop(cpu_); }
+  void drop() override { space_->drop(cpu_, *name); }
   std::size_t view(std::uint64_t address, const void** host) override;
   bool publish(const std::byte* from, std::size_t size) override;
 

@@ -165,15 +165,23 @@ std::size_t align_record(std::size_t used, std::uint32_t alignment) {
   return (used + alignment - 1) & ~std::size_t{alignment - 1};
 }
 
+// CPUs that note at the same time may lose one.
+void note_most(std::atomic<std::size_t>& most, std::size_t number) {
+  if (number > most.load(std::memory_order_relaxed)) most.store(number, std::memory_order_relaxed);
+}
+
 // A stack or a user's address, as records and keys hold them: `size` bytes.
 void copy_form(const Firing& firing, ValueForm form, std::uint64_t value, std::byte* to,
                std::uint32_t size) {
   std::memset(to, 0, size);
   const auto pid = static_cast<std::uint64_t>(firing.thread != nullptr ? firing.thread->pid : 0);
   switch (form) {
-    case ValueForm::stack:
-      stack_of(firing, to, size / 8);
+    case ValueForm::stack: {
+      const std::size_t depth = stack_of(firing, to, size / 8);
+      if (depth > size / 8 && size / 8 == firing.ecb->consumer->config.stackframes)
+        note_most(firing.ecb->cut, depth);
       break;
+    }
     case ValueForm::ustack:
       std::memcpy(to, &pid, 8);
       break;

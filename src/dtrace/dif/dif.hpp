@@ -293,7 +293,8 @@ class DynamicVariables {
   virtual void store(std::size_t words, const std::uint64_t* data, std::size_t bytes,
                      std::size_t size) = 0;
   virtual void remove(std::size_t words) = 0;
-  virtual void drop() = 0;  // a name that is too long for any variable
+  // A name that is too long for any variable; its first word says which it is of.
+  virtual void drop() = 0;
   // Readable and writable bytes at an address; `*host` is this CPU's view of them, renewed now.
   virtual std::size_t view(std::uint64_t address, const void** host) = 0;
   // Bytes that were written into the view become what the CPUs share. False: not in the view.

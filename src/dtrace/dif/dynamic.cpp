@@ -46,6 +46,7 @@ Name build_name(DifState& state, const DynamicRef& variable, const Tuple& tuple,
   DynamicVariables& dynamic = *state.dynamic;
   std::uint64_t* name = dynamic.name;
   std::uint64_t shape = std::uint64_t{variable.id} << 32 | (variable.thread ? 1 : 0);
+  name[0] = shape;  // what a drop is counted for, when the name is too long
   std::size_t at = 1;
   if (variable.thread) name[at++] = state.variable(state, kVarThread, 0);
   if (variable.array) {

@@ -1,5 +1,5 @@
 # status 0
-# A full table of stacks: counting goes on, under "other".
+# K32. A full table of stacks: counting goes on, under "other".
 cat >"$TMP/w.wl" <<'W'
 kernel cpus=1 mem=1G ledger_blocks=6 ledger_stacks=2
 type M_T "t"

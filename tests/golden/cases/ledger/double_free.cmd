@@ -1,5 +1,5 @@
 # status 3
-# The kernel's panic with zone and item; then, as ours, both sites.
+# K25. The kernel's panic with zone and item; then, as ours, both sites.
 cd "$TMP"
 cat >"$TMP/w.wl" <<'W'
 kernel cpus=1 mem=1G invariants ledger

@@ -1,5 +1,5 @@
 # status 0
-# Exact HighUse over CPUs, as releases up to 5 printed it: 40 blocks, 10 KiB.
+# K04. Exact HighUse over CPUs, as releases up to 5 printed it: 40 blocks, 10 KiB.
 cat >"$TMP/w.wl" <<'W'
 kernel cpus=4 mem=1G
 type M_T "t"

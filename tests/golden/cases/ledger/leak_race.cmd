@@ -1,5 +1,5 @@
 # status 0
-# One block of 16 bytes: the kernel keeps its plural.
+# K08. One block of 16 bytes: the kernel keeps its plural.
 cat >"$TMP/w.wl" <<'W'
 kernel cpus=1 mem=1G
 type M_RACE "race"

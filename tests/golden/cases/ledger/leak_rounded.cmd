@@ -1,5 +1,5 @@
 # status 0
-# 64 bytes leaked: the class; the request was for less.
+# K09. 64 bytes leaked: the class; the request was for less.
 cat >"$TMP/w.wl" <<'W'
 kernel cpus=1 mem=1G
 type M_BRCM "brcmfmac"

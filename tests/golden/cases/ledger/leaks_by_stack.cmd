@@ -1,5 +1,5 @@
 # status 0
-# The kernel's sentence at the type's removal, then who allocated: 8 blocks of 128 bytes.
+# K07. The kernel's sentence at the type's removal, then who allocated: 8 blocks of 128 bytes.
 cat >"$TMP/w.wl" <<'W'
 kernel cpus=1 mem=1G
 type M_PMC "pmc"

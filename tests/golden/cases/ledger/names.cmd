@@ -1,5 +1,5 @@
 # status 2
-# A type by its symbol or its description; a typo does not silently do nothing.
+# K11, K28, K30. A type by its symbol or its description; a typo does not silently do nothing.
 printf 'type M_DEMO "demo"\ntype M_CAM "CAM I/O Scheduler"\na = malloc 1 M_DEMO M_WAITOK\n' >"$TMP/w.wl"
 dtmalloc run "$TMP/w.wl" --report peaks=demo
 dtmalloc run "$TMP/w.wl" --report peaks=M_DEMO

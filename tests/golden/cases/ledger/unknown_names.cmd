@@ -1,5 +1,5 @@
 # status 0
-# What a report cannot find is refused with what may have been meant; a note is printed once.
+# K30. What a report cannot find is refused with what may have been meant; a note is printed once.
 cat >"$TMP/w.wl" <<'E'
 kernel maxzones=4
 type M_A "foo"

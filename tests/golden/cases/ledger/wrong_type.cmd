@@ -1,5 +1,5 @@
 # status 5
-# A type's usage shrinks until it "reached zero and overflowed": three blocks of A are freed as B.
+# K01. A type's usage shrinks until it "reached zero and overflowed": three blocks of A are freed as B.
 cat >"$TMP/w.wl" <<'W'
 kernel release=14 cpus=1 mem=1G
 type M_A "A"

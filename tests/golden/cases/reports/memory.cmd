@@ -1,5 +1,5 @@
 # status 0
-# REQ: MEMORY-01. Types are flat, and memory is used: it is idle in UMA.
+# K12; REQ: MEMORY-01. Types are flat, and memory is used: it is idle in UMA.
 cat >"$TMP/w.wl" <<'E'
 kernel cpus=2 mem=512M
 type M_A "a"

@@ -1,5 +1,5 @@
 # status 1
-# REQ: DTMALLOC-18, DTMALLOC-26. Types that the consumer cannot see, and names that are no function's.
+# REQ: DTMALLOC-18, DTMALLOC-26. K11, K17: types that the consumer cannot see, and names that are no function's.
 cat >$TMP/w.wl <<'W'
 type M_HELLO "hello world"
 a = malloc 100 M_HELLO M_WAITOK

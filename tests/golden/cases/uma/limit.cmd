@@ -1,5 +1,5 @@
 # status 0
-# Case Z16: a zone at its limit. The next M_NOWAIT is null and counts a failure; M_WAITOK sleeps
+# Case Z16, K26: a zone at its limit. The next M_NOWAIT is null and counts a failure; M_WAITOK sleeps
 # until another thread frees, and counts a sleep.
 cat >$TMP/w.wl <<'W'
 kernel release=16 cpus=2 mem=1G
