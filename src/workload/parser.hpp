@@ -67,6 +67,7 @@ class Parser {
   void end_statement();
   [[noreturn]] void fail(const char* tag, std::string_view at, std::string message,
                          std::string expected = {}, std::vector<std::string> near = {}) const;
+  [[noreturn]] void described_type();
   [[noreturn]] void fail_here(const char* tag, std::string message,
                               std::string expected = {}) const;
   std::string_view rest_token() const;  // what stands at the place, for messages

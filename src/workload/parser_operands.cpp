@@ -101,10 +101,28 @@ BlockRef Parser::block_ref(std::string_view name, bool sets) {
   return ref;
 }
 
+// A description stands where the symbol of a type belongs: which type is called so.
+void Parser::described_type() {
+  const char* from = place_;
+  const std::string text = string_literal("a description");
+  const std::string_view written(from, static_cast<std::size_t>(place_ - from));
+  std::vector<std::string> symbols, descriptions;
+  for (const TypeDecl& type : result_.types) descriptions.push_back(type.shortdesc);
+  std::vector<std::string> near = nearest_names(text, descriptions);
+  if (!near.empty() && near.front() == text) near.resize(1);
+  for (const TypeDecl& type : result_.types) {
+    if (std::find(near.begin(), near.end(), type.shortdesc) != near.end())
+      symbols.push_back(type.symbol);
+  }
+  fail("WL_SYNTAX", written, "a description is no type", "the symbol of a type, such as M_TEMP",
+       symbols);
+}
+
 Index Parser::type_ref() {
   skip_blanks();
   const std::string_view name = peek_word();
   if (name.empty()) {
+    if (place_ < end_ && *place_ == '"') described_type();
     fail_here("WL_SYNTAX", "a type is missing", "the symbol of a type, such as M_TEMP");
   }
   if (const auto found = types_.find(name); found != types_.end()) {

@@ -252,6 +252,21 @@ TEST_F(DsymTest, ProviderThatIsNotThere) {
       std::string::npos);
 }
 
+// REQ: DSYM-66
+TEST_F(DsymTest, NameThatIsNotThere) {
+  open();
+  const auto advice = [&](const std::string& program) {
+    const std::string message = start(program);
+    return message.substr(message.rfind("\n", message.size() - 2) + 1);
+  };
+  EXPECT_EQ(advice("dtmalloc::temp:alloc {}"), "    did you mean malloc?\n");
+  EXPECT_EQ(advice("dtmalloc:::maloc {}"), "    did you mean malloc?\n");
+  EXPECT_EQ(advice("fbt::malloc:exit_point {}"),
+            "    expected a name of these probes: entry, return\n");
+  EXPECT_EQ(advice("dtmalloc::tmp:maloc {}"), "    did you mean temp?\n");
+  EXPECT_EQ(advice("quite-another {}").find("did you mean"), std::string::npos);
+}
+
 // REQ: DSYM-20
 TEST_F(DsymTest, Symbols) {
   EXPECT_EQ(run("BEGIN {trace(`mp_ncpus);}"), "2");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "dtrace/lang/definitions.hpp"
 #include "dtrace/lang/lang_int.hpp"
@@ -173,9 +174,31 @@ class Compiler {
       }
       throw CompileError{std::move(diagnostic)};
     }
+    if (hint_name(wanted.description, diagnostic)) throw CompileError{std::move(diagnostic)};
     const std::string function = function_meant(wanted);
     if (!function.empty() && !is_glob(function)) hint(function, provider, diagnostic);
     throw CompileError{std::move(diagnostic)};
+  }
+
+  // With another name there would be probes: what they are called. False: there would not.
+  bool hint_name(const ProbeDescription& wanted, Diagnostic& diagnostic) {
+    constexpr std::size_t kFew = 4;  // names that are worth a list
+    if (wanted.name.empty() || is_glob(wanted.name)) return false;
+    if (wanted.provider.empty() && wanted.function.empty()) return false;
+    ProbeDescription others = wanted;
+    others.name.clear();
+    std::set<std::string> sorted;
+    for (const ProbeId id : catalog_.match(others))
+      sorted.insert(catalog_.probe(id).description.name);
+    if (sorted.empty()) return false;
+    const std::vector<std::string> names(sorted.begin(), sorted.end());
+    diagnostic.near_names = nearest_names(wanted.name, names);
+    if (diagnostic.near_names.empty() && names.size() <= kFew) {
+      diagnostic.expected = "a name of these probes: ";
+      for (const std::string& name : names)
+        diagnostic.expected += (&name == &names.front() ? "" : ", ") + name;
+    }
+    return true;
   }
 
   // The function of a description, which may have been written with blanks.
