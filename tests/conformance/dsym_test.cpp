@@ -265,6 +265,9 @@ TEST_F(DsymTest, NameThatIsNotThere) {
             "    expected a name of these probes: entry, return\n");
   EXPECT_EQ(advice("dtmalloc::tmp:maloc {}"), "    did you mean temp?\n");
   EXPECT_EQ(advice("quite-another {}").find("did you mean"), std::string::npos);
+  const std::string interval = "    expected an interval of 200us or more behind ";
+  EXPECT_EQ(advice("tick-10us {}").find(interval + "tick-: "), 0u);
+  EXPECT_EQ(advice("profile:::profile-1parsec {}").find(interval + "profile-: "), 0u);
 }
 
 // REQ: DSYM-20

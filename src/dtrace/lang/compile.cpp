@@ -180,11 +180,20 @@ class Compiler {
     throw CompileError{std::move(diagnostic)};
   }
 
-  // With another name there would be probes: what they are called. False: there would not.
+  // What is wrong with the name, when probes with another name are there. False: it is not that.
   bool hint_name(const ProbeDescription& wanted, Diagnostic& diagnostic) {
     constexpr std::size_t kFew = 4;  // names that are worth a list
     if (wanted.name.empty() || is_glob(wanted.name)) return false;
-    if (wanted.provider.empty() && wanted.function.empty()) return false;
+    if (wanted.function.empty()) {
+      // Probes without a function are told apart by how their names begin.
+      const auto hints = catalog_.hints();
+      const auto found = hints.find(wanted.name.substr(0, wanted.name.find('-') + 1));
+      if (found != hints.end()) {
+        diagnostic.expected = found->second.expected;
+        return true;
+      }
+      if (wanted.provider.empty()) return false;
+    }
     ProbeDescription others = wanted;
     others.name.clear();
     std::set<std::string> sorted;

@@ -61,6 +61,15 @@ class ProfileProvider : public Provider {
     create(description->name);
   }
 
+  // By how a name begins: its probes have no function.
+  void hints(std::map<std::string, FunctionHint>& hints) const override {
+    for (const char* begin : {"tick-", "profile-"})
+      hints[begin] = {"an interval of 200us or more behind " + std::string(begin) +
+                          ": a number with ns, us, ms, s, m, h, d or hz",
+                      {},
+                      {}};
+  }
+
   void enable(ProbeId probe, void* parg) override {
     auto& timer = *static_cast<Timer*>(parg);
     Clock& clock = framework_.cpus().clock();
