@@ -74,17 +74,17 @@ __attribute__((always_inline)) inline void maybe_fire(Cpu* cpu, int which, mallo
                                                       std::int64_t zindx) {
   const std::uint32_t id = probe_id(mtp, which);
   if (id == 0 || !cpu->dtrace_malloc_enabled) return;
-  struct Nest {
-    Cpu* cpu;
-    explicit Nest(Cpu* c) : cpu(c) { ++cpu->critbase; }
-    ~Nest() {
-      --cpu->critbase;
-      leave(cpu);
-    }
-  } nest(cpu);
-  cpu->dtrace_malloc_probe(
-      id, reinterpret_cast<std::uintptr_t>(mtp), reinterpret_cast<std::uintptr_t>(&mtp->ks_mti),
-      reinterpret_cast<std::uintptr_t>(stats), size, static_cast<std::uintptr_t>(zindx));
+  ++cpu->critbase;
+  try {
+    cpu->dtrace_malloc_probe(
+        id, reinterpret_cast<std::uintptr_t>(mtp), reinterpret_cast<std::uintptr_t>(&mtp->ks_mti),
+        reinterpret_cast<std::uintptr_t>(stats), size, static_cast<std::uintptr_t>(zindx));
+  } catch (...) {
+    --cpu->critbase;
+    leave(cpu);
+    throw;
+  }
+  --cpu->critbase;
 }
 
 template <bool Hooks>
@@ -125,10 +125,12 @@ __attribute__((noinline)) void* malloc_traced(std::size_t size, malloc_type* mtp
   void* item = *--top;
   cache.top = top;
   owner_add(cache.uc_allocs, 1);
-  if (Zero) std::memset(item, 0, cache.uz_size);
-  owner_add(stats->mts_memalloced, cache.uz_size);
+  const std::size_t bytes = cache.uz_size;
+  const std::int64_t zindx = cache.zindx;
+  if (Zero) std::memset(item, 0, bytes);
+  owner_add(stats->mts_memalloced, bytes);
   owner_add(stats->mts_numallocs, 1);
-  maybe_fire(cpu, DTMALLOC_PROBE_MALLOC, mtp, stats, cache.uz_size, cache.zindx);
+  maybe_fire(cpu, DTMALLOC_PROBE_MALLOC, mtp, stats, bytes, zindx);
   leave(cpu);
   return item;
 }
@@ -143,9 +145,10 @@ __attribute__((noinline)) void free_traced(void* addr, malloc_type* mtp) {
     return free_cold<true>(addr, mtp);
   *cache.top++ = addr;
   malloc_type_stats* stats = stats_line(cpu, mtp);
-  owner_add(stats->mts_memfreed, cache.uz_size);
+  const std::size_t bytes = cache.uz_size;
+  owner_add(stats->mts_memfreed, bytes);
   owner_add(stats->mts_numfrees, 1);
-  maybe_fire(cpu, DTMALLOC_PROBE_FREE, mtp, stats, cache.uz_size, 0);
+  maybe_fire(cpu, DTMALLOC_PROBE_FREE, mtp, stats, bytes, 0);
   leave(cpu);
 }
 

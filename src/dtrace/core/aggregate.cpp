@@ -75,14 +75,6 @@ std::int64_t quantize_bucket_value(int bucket) {
   return -(std::int64_t{1} << (kQuantizeZero - bucket - 1));
 }
 
-int quantize_bucket(std::int64_t value) {
-  if (value == 0) return kQuantizeZero;
-  const std::uint64_t magnitude =
-      value > 0 ? static_cast<std::uint64_t>(value) : -static_cast<std::uint64_t>(value);
-  const int bits = std::min(64 - __builtin_clzll(magnitude), kQuantizeZero);
-  return value > 0 ? kQuantizeZero + bits : kQuantizeZero - bits;
-}
-
 std::uint32_t lquantize_bucket(const AggSpec& spec, std::int64_t value) {
   const std::int64_t cut = static_cast<std::int32_t>(value);
   if (cut < spec.base) return 0;

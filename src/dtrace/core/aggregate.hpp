@@ -10,6 +10,7 @@
 // Invariants:   combining is commutative and associative: the order of CPUs does not matter.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,7 +39,13 @@ struct AggSpec {
 // The value of quantize()'s bucket: an element lies between its bucket's value and zero's side of
 // the next.
 std::int64_t quantize_bucket_value(int bucket);
-int quantize_bucket(std::int64_t value);
+inline int quantize_bucket(std::int64_t value) {
+  if (value == 0) return kQuantizeZero;
+  const std::uint64_t magnitude =
+      value > 0 ? static_cast<std::uint64_t>(value) : -static_cast<std::uint64_t>(value);
+  const int bits = std::min(64 - __builtin_clzll(magnitude), kQuantizeZero);
+  return value > 0 ? kQuantizeZero + bits : kQuantizeZero - bits;
+}
 std::uint32_t lquantize_bucket(const AggSpec& spec, std::int64_t value);
 std::uint32_t llquantize_bucket(const AggSpec& spec, std::int64_t value);
 // The lower bound of llquantize()'s bucket, from bucket 1 on.
@@ -68,11 +75,10 @@ class AggBuffer {
     std::uint32_t data = 0;        // offset of the data
     std::uint64_t generation = 0;  // of the half it lies in
   };
-  // The data of an element found before, if the half is still the same; null: to be found again.
+  // Whether the half is still the same, and the data of the element found before if it is.
+  bool holds(const Hint& hint) const { return hint.generation == generation_; }
   std::int64_t* hinted(const Hint& hint) const {
-    return hint.generation == generation_
-               ? reinterpret_cast<std::int64_t*>(active_.memory + hint.data)
-               : nullptr;
+    return reinterpret_cast<std::int64_t*>(active_.memory + hint.data);
   }
   // The element's data, made when it is new; null: no room.
   std::int64_t* find(const AggSpec& spec, const std::byte* key, std::uint32_t key_size,

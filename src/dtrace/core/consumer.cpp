@@ -279,24 +279,32 @@ void Consumer::attach(std::unique_ptr<Ecb> ecb, Probe& probe) {
       ecb->tokens && std::none_of(probe.entries.begin(), probe.entries.end(), [&](const auto& had) {
         return had.consumer == this && had.ecb->tokens;
       });
-  ChainEntry entry;
+  ecb->epid = static_cast<std::uint32_t>(ecbs_.size() + 1);
   framework_.know_arguments(probe);
-  auto quick = quick_clause(*ecb, probe);
-  for (std::size_t i = 0; i < ecb->steps.size(); ++i) {
-    Step& step = ecb->steps[i];
-    if (step.kind != StepKind::aggregate) continue;
-    step.memo = memos_;
-    memos_ += quick != nullptr ? quick->steps[i].memos() : 1;
-    if (quick != nullptr) quick->steps[i].memo = step.memo;
+  auto quick = quick_clause(*ecb, probe, framework_.addresses);
+  if (quick != nullptr && quick->memos() > memo_limit_ - memos_) quick = nullptr;
+  const auto take_memos = [this](std::uint32_t count) {
+    memos_ += count;
+    return static_cast<std::uint32_t>((memos_ - count) * sizeof(QuickMemo));
+  };
+  if (quick != nullptr) {
+    for (QuickStep& step : quick->steps) step.memo = take_memos(step.memos());
+    if (!quick->steps.empty()) quick->memo = quick->steps[0].memo;
+  } else {
+    for (Step& step : ecb->steps) {
+      step.has_memo = step.kind == StepKind::aggregate && memos_ < memo_limit_;
+      if (step.has_memo) step.memo = take_memos(1);
+    }
   }
   ecb->quick = std::move(quick);
-  entry.callback = ecb->quick != nullptr ? &Consumer::fire_quick
-                   : ecb->first_tokens   ? &Consumer::fire_first_callback
-                                         : &Consumer::fire_callback;
+  ChainEntry entry;
+  entry.fire = ecb->quick != nullptr ? ecb->quick->fire
+               : ecb->first_tokens   ? &Consumer::fire_first_callback
+                                     : &Consumer::fire_callback;
   entry.context = ecb.get();
+  if (ecb->quick != nullptr) entry.context = ecb->quick.get();
   entry.ecb = ecb.get();
   entry.consumer = this;
-  ecb->epid = static_cast<std::uint32_t>(ecbs_.size() + 1);
   know_size(*ecb);
   ecbs_.push_back(std::move(ecb));
   probe.entries.push_back(entry);
@@ -448,7 +456,7 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
   if (now != Activity::inactive && now != Activity::warmup) state->buffer.turn_on();
   if (!state->local_bytes.reserve(local_layout_.size)) return refuse(nullptr);
   state->locals.resize(local_layout_.slots.size());
-  state->memos.resize(memos_);
+  if (!state->memos.reserve(memo_limit_ * sizeof(QuickMemo))) return refuse(nullptr);
   if (!state->global_view.reserve(global_layout_.size)) return refuse(nullptr);
   if (has_tokens_ && !state->strtok_text.reserve(std::size_t{2} * config.strsize)) {
     return refuse(nullptr);
@@ -483,6 +491,7 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
 
 // The buffers of every CPU: with `resize` a size is halved until the host grants it.
 int Consumer::reserve_all() {
+  memo_limit_ = memos_ + kSpareMemos;
   std::size_t need = 0;  // of a firing on an empty buffer
   std::size_t hidden = 0;
   for (const auto& ecb : ecbs_) {

@@ -80,7 +80,8 @@ struct Step {
   std::uint32_t index = 1;  // of the action, in run-time errors
   // aggregate
   AggSpec aggregation;
-  std::uint32_t memo = 0;  // first of its ConsumerCpu::memos
+  std::uint32_t memo = 0;  // offset of its QuickMemo in ConsumerCpu::memos, if `has_memo`
+  bool has_memo = false;
   std::vector<KeyStep> keys;
   const VerifiedDif* argument = nullptr;
   const VerifiedDif* increment = nullptr;
@@ -124,11 +125,11 @@ struct Ecb {
   std::vector<Step> steps;
   std::vector<RecordedAction> recorded;
   std::shared_ptr<const Program> program;
-  std::unique_ptr<const QuickClause> quick;  // null: fire() interprets it
-  const Clause* clause = nullptr;            // of `program`; null: the consumer's own
-  mutable bool recorded_once = false;        // the consumer has seen a record of it
-  mutable std::uint64_t errors = 0;          // and so many run-time errors
-  mutable std::atomic<std::size_t> cut{0};   // the deepest stack that stackframes has cut
+  std::unique_ptr<QuickClause> quick;       // null: fire() interprets it
+  const Clause* clause = nullptr;           // of `program`; null: the consumer's own
+  mutable bool recorded_once = false;       // the consumer has seen a record of it
+  mutable std::uint64_t errors = 0;         // and so many run-time errors
+  mutable std::atomic<std::size_t> cut{0};  // the deepest stack that stackframes has cut
 };
 
 struct ConsumerConfig {
@@ -162,7 +163,7 @@ struct ConsumerCpu {
   PrincipalBuffer buffer;
   AggBuffer aggregations;
   SpecParts speculative;
-  std::vector<QuickMemo> memos;  // of the steps that were made before the buffers
+  ReservedMemory memos;  // QuickMemos of the steps, Consumer::memo_limit_ of them
   DynamicCpu dynamic;
   DifState dif;
   std::uint32_t fault_action = 0;  // of the last fault inside an aggregation
@@ -172,6 +173,15 @@ struct ConsumerCpu {
   ReservedMemory strtok_text;  // DifState::strtok_text, and that of dtrace:::ERROR
   ThreadView thread;           // DifState::thread_view
 };
+
+// Where a record that needs this alignment begins behind what is used.
+inline std::size_t align_record(std::size_t used, std::uint32_t alignment) {
+  return (used + alignment - 1) & ~std::size_t{alignment - 1};
+}
+// The memo at an offset.
+inline QuickMemo* memo_at(const ConsumerCpu& state, std::uint32_t offset) {
+  return reinterpret_cast<QuickMemo*>(state.memos.data() + offset);
+}
 
 class Consumer {
  public:
@@ -234,14 +244,19 @@ class Consumer {
   void fire(Ecb& ecb, Firing& firing);
   // The same for a clause with `first_tokens`, at which a firing begins as far as strtok() goes.
   void fire_first(Ecb& ecb, Firing& firing);
-  // Callbacks of chain entries, with an Ecb as context.
-  static void fire_first_callback(void* context, ProbeId id, std::uintptr_t arg0,
-                                  std::uintptr_t arg1, std::uintptr_t arg2, std::uintptr_t arg3,
-                                  std::uintptr_t arg4);
-  static void fire_callback(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+  // What chain entries call, with an Ecb as context.
+  static void fire_first_callback(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+                                  std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
+  static void fire_callback(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
-  static void fire_quick(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
-                         std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
+  // --- quick_fire.cpp: with a QuickClause as context. `Keys`: words that the keys of the only
+  // step depend on.
+  template <bool Predicate, unsigned Keys, QuickStep::Kind Kind>
+  static void fire_one(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+                       std::uintptr_t arg3, std::uintptr_t arg4);
+  template <bool Records>
+  static void fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+                         std::uintptr_t arg3, std::uintptr_t arg4);
   // The state of a CPU, made when it is not there yet.
   ConsumerCpu* cpu_state(Cpu& cpu) {
     ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu.id)].load(std::memory_order_acquire);
@@ -274,8 +289,10 @@ class Consumer {
   void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
   bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple, QuickMemo* memo);
   static void prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::size_t start);
-  bool aggregate_anew(const Ecb& ecb, std::size_t at, ConsumerCpu& state, std::size_t start,
-                      const std::uint64_t* arguments);
+  bool aggregate_anew(const QuickClause& clause, const QuickStep& step, ConsumerCpu& state,
+                      const std::uint64_t* words);
+  static bool aggregate_quickly(const QuickClause& clause, const QuickStep& step,
+                                ConsumerCpu& state, const std::uint64_t* words);
   // False: the clause ends here, as a fault if dif.fault says so.
   bool act(const Step& step, std::uint64_t value, const Ecb& ecb, Firing& firing,
            ConsumerCpu& state);
@@ -301,6 +318,7 @@ class Consumer {
   bool speculates_ = false;
   bool destructive_ = false;  // an ECB has a destructive action
   std::uint32_t memos_ = 0;
+  std::uint32_t memo_limit_ = ~std::uint32_t{0};  // known from go() on
   DynamicSpace dynamic_;
   bool has_hidden_error_ = false;
   std::vector<std::uint64_t> globals_;

@@ -17,6 +17,9 @@ Chain* Chain::make(const std::vector<ChainEntry>& entries) {
   auto* chain = static_cast<Chain*>(::operator new(std::max(bytes, sizeof(Chain))));
   chain->count = static_cast<std::uint32_t>(entries.size());
   std::uninitialized_copy(entries.begin(), entries.end(), chain->entries);
+  chain->head = {};
+  chain->head.fire = &fire_chain;
+  if (entries.size() == 1) chain->head = entries[0];
   return chain;
 }
 
@@ -87,7 +90,7 @@ void Framework::Impl::match_retained() {
 
 Framework::Framework(CpuSet& cpus, AddressMap& addresses)
     : impl_(std::make_unique<Impl>(*this, cpus, addresses)) {
-  cpus.run_on_each_cpu([this](Cpu& cpu) { cpu.dtrace = impl_.get(); });
+  cpus.run_on_each_cpu([this](Cpu& cpu) { cpu.dtrace = &impl_->firing[cpu.id]; });
 }
 
 Framework::~Framework() {
@@ -120,6 +123,7 @@ Result<EnablingId> Framework::enable(const ProbeDescription& description, ProbeC
   for (const ProbeId id : ids) {
     Probe* probe = impl_->probe(id);
     ChainEntry entry;
+    entry.fire = &fire_function;
     entry.callback = callback;
     entry.context = context;
     entry.enabling = enabling;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The framework's own structures: providers, probes, and the chain of what is enabled on a probe.
 // Counterpart:  dtrace_impl.h
-// Locking:      everything is guarded by `mutex` but for what a firing reads: Cpu::dtrace, `table`,
-//               the table's slots and the chains. Those are replaced, never changed; what was
+// Locking:      everything is guarded by `mutex` but for what a firing reads: Cpu::dtrace,
+// `firing`,
+//               `table`, its slots and the chains. Those are replaced, never changed; what was
 //               replaced is freed after CpuSet::synchronize().
 //               `mutex` is recursive because providers are called with it held and call back.
 // Invariants:   probes[id - 1] is probe id; a slot is null exactly when its probe has no entries.
@@ -37,17 +38,24 @@ struct ProviderEntry {
   bool invalid = false;  // unregistered
 };
 
-// What happens when the probe fires. A D clause is a callback whose context is its Ecb.
+// What a firing calls, as the kernel's hook is called: the registers stay as they are. What fires
+// is FiringCpu::entry, to be read before anything else can fire.
+using ProbeFire = void (*)(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+                           std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
+
+// What happens when the probe fires.
 struct ChainEntry {
-  ProbeCallback callback = nullptr;
-  void* context = nullptr;
-  Ecb* ecb = nullptr;            // null: a C++ callback
-  EnablingId enabling = 0;       // of a C++ callback
-  Consumer* consumer = nullptr;  // of a D clause
+  ProbeFire fire = nullptr;
+  void* context = nullptr;           // of `fire`
+  ProbeCallback callback = nullptr;  // of a C++ callback
+  Ecb* ecb = nullptr;                // null: a C++ callback
+  EnablingId enabling = 0;           // of a C++ callback
+  Consumer* consumer = nullptr;      // of a D clause
 };
 
 // The published, immutable form of Probe::entries.
 struct Chain {
+  ChainEntry head;  // what a firing calls: the only entry, or what calls them all
   std::uint32_t count = 0;
   ChainEntry entries[1];  // `count` of them
 
@@ -75,12 +83,27 @@ struct Probe {
   std::vector<ChainEntry> entries;
 };
 
+// --- probe.cpp: of entries
+// A chain of several, by its head.
+void fire_chain(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+                std::uintptr_t arg3, std::uintptr_t arg4);
+// A C++ callback.
+void fire_function(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+                   std::uintptr_t arg3, std::uintptr_t arg4);
+
 // Probe id -> chain.
 struct ProbeTable {
   explicit ProbeTable(std::size_t size)
       : size(size), slots(new std::atomic<const Chain*>[size]()) {}
   std::size_t size;  // ids below this
   std::unique_ptr<std::atomic<const Chain*>[]> slots;
+};
+
+// What one CPU's firings read first: Cpu::dtrace. A size that was read has its slots.
+struct alignas(64) FiringCpu {
+  std::atomic<std::size_t> size{0};
+  std::atomic<const std::atomic<const Chain*>*> slots{nullptr};
+  const ChainEntry* entry = nullptr;  // that is called now: the owner's
 };
 
 // Names interned in blocks that the address map knows, so that their number does not matter there.
@@ -124,6 +147,7 @@ struct Framework::Impl {
   CpuSet& cpus;
   AddressMap& addresses;
   std::atomic<const ProbeTable*> table{nullptr};
+  std::unique_ptr<FiringCpu[]> firing{new FiringCpu[MAXCPU]};  // each has what `table` has
 
   mutable std::recursive_mutex mutex;
   std::vector<std::unique_ptr<ProviderEntry>> providers;

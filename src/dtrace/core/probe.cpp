@@ -16,13 +16,6 @@ namespace {
 
 constexpr std::uint64_t kUserRegisters = 19 + 28;  // those of i386's numbers, and amd64's own
 
-// A CPU that joined after the framework was made learns of it here.
-[[gnu::cold, gnu::noinline]] Framework::Impl* find_framework(Cpu* cpu) {
-  if (cpu->machine == nullptr) return nullptr;
-  cpu->dtrace = cpu->machine->cpu(0).dtrace;
-  return static_cast<Framework::Impl*>(cpu->dtrace);
-}
-
 std::uint64_t argument(const DifState& state, const Firing& firing, std::uint64_t index) {
   const Probe& probe = *firing.ecb->probe;
   if (index >= firing.argument_count) {
@@ -161,10 +154,6 @@ bool copy_bytes(DifState& state, std::uint64_t address, std::byte* to, std::uint
   return true;
 }
 
-std::size_t align_record(std::size_t used, std::uint32_t alignment) {
-  return (used + alignment - 1) & ~std::size_t{alignment - 1};
-}
-
 // CPUs that note at the same time may lose one.
 void note_most(std::atomic<std::size_t>& most, std::size_t number) {
   if (number > most.load(std::memory_order_relaxed)) most.store(number, std::memory_order_relaxed);
@@ -229,35 +218,45 @@ bool may_fire(EcbRole role, Activity activity) {
 
 }  // namespace
 
-// Everything but one enabling on a known CPU.
-[[gnu::noinline]] static void fire_chain(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
-                                         std::uintptr_t arg2, std::uintptr_t arg3,
-                                         std::uintptr_t arg4) {
-  Cpu* cpu = curcpu;
-  const auto* impl = static_cast<const Framework::Impl*>(cpu->dtrace);
-  if (impl == nullptr) impl = find_framework(cpu);
-  if (impl == nullptr) return;
-  const ProbeTable* table = impl->table.load(std::memory_order_acquire);
-  if (id >= table->size) return;
-  const Chain* chain = table->slots[id].load(std::memory_order_acquire);
-  if (chain == nullptr) return;
+void fire_function(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+                   std::uintptr_t arg3, std::uintptr_t arg4) {
+  const ChainEntry& entry = *static_cast<const FiringCpu*>(curcpu->dtrace)->entry;
+  entry.callback(entry.context, id, arg0, arg1, arg2, arg3, arg4);
+}
+
+void fire_chain(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+                std::uintptr_t arg3, std::uintptr_t arg4) {
+  auto* firing = static_cast<FiringCpu*>(curcpu->dtrace);
+  const auto* chain = reinterpret_cast<const Chain*>(firing->entry);
   for (std::uint32_t i = 0; i < chain->count; ++i) {
-    const ChainEntry& entry = chain->entries[i];
-    entry.callback(entry.context, id, arg0, arg1, arg2, arg3, arg4);
+    firing->entry = &chain->entries[i];
+    chain->entries[i].fire(id, arg0, arg1, arg2, arg3, arg4);
   }
 }
 
-// One enabling costs about twenty instructions and saves no register; the rest is a tail call.
+// A CPU that joined after the framework was made learns of it here.
+[[gnu::cold, gnu::noinline]] static void fire_first_time(ProbeId id, std::uintptr_t arg0,
+                                                         std::uintptr_t arg1, std::uintptr_t arg2,
+                                                         std::uintptr_t arg3, std::uintptr_t arg4) {
+  Cpu& cpu = *curcpu;
+  if (cpu.machine == nullptr || cpu.machine->cpu(0).dtrace == nullptr) return;
+  cpu.dtrace = static_cast<FiringCpu*>(cpu.machine->cpu(0).dtrace) + cpu.id;
+  Framework::probe_fire(id, arg0, arg1, arg2, arg3, arg4);
+}
+
+// Saves no register and moves no argument; ends in a tail call.
 void Framework::probe_fire(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
                            std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-  const auto* impl = static_cast<const Impl*>(curcpu->dtrace);
-  if (__builtin_expect(impl == nullptr, 0)) return fire_chain(id, arg0, arg1, arg2, arg3, arg4);
-  const ProbeTable* table = impl->table.load(std::memory_order_acquire);
-  if (__builtin_expect(id >= table->size, 0)) return;
-  const Chain* chain = table->slots[id].load(std::memory_order_acquire);
+  auto* firing = static_cast<FiringCpu*>(curcpu->dtrace);
+  if (__builtin_expect(firing == nullptr, 0)) {
+    return fire_first_time(id, arg0, arg1, arg2, arg3, arg4);
+  }
+  if (__builtin_expect(id >= firing->size.load(std::memory_order_acquire), 0)) return;
+  const Chain* chain =
+      firing->slots.load(std::memory_order_acquire)[id].load(std::memory_order_acquire);
   if (chain == nullptr) return;
-  if (chain->count != 1) return fire_chain(id, arg0, arg1, arg2, arg3, arg4);
-  chain->entries[0].callback(chain->entries[0].context, id, arg0, arg1, arg2, arg3, arg4);
+  firing->entry = &chain->head;
+  chain->head.fire(id, arg0, arg1, arg2, arg3, arg4);
 }
 
 void Framework::Impl::fire_on(Cpu& cpu, SimThread* thread, ProbeId id,
@@ -412,9 +411,9 @@ void Consumer::prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::
 }
 
 template <void (Consumer::*Fire)(Ecb&, Firing&)>
-static void fire_clause(void* context, std::uintptr_t arg0, std::uintptr_t arg1,
-                        std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-  auto& ecb = *static_cast<Ecb*>(context);
+static void fire_clause(std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+                        std::uintptr_t arg3, std::uintptr_t arg4) {
+  auto& ecb = *static_cast<const FiringCpu*>(curcpu->dtrace)->entry->ecb;
   const std::uint64_t arguments[5] = {arg0, arg1, arg2, arg3, arg4};
   Firing firing;
   firing.cpu = curcpu;
@@ -424,84 +423,18 @@ static void fire_clause(void* context, std::uintptr_t arg0, std::uintptr_t arg1,
   (ecb.consumer->*Fire)(ecb, firing);
 }
 
-void Consumer::fire_callback(void* context, ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
-                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-  fire_clause<&Consumer::fire>(context, arg0, arg1, arg2, arg3, arg4);
+void Consumer::fire_callback(ProbeId, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+                             std::uintptr_t arg3, std::uintptr_t arg4) {
+  fire_clause<&Consumer::fire>(arg0, arg1, arg2, arg3, arg4);
 }
 
-void Consumer::fire_first_callback(void* context, ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
+void Consumer::fire_first_callback(ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
                                    std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-  fire_clause<&Consumer::fire_first>(context, arg0, arg1, arg2, arg3, arg4);
-}
-
-// The step `at` of a quick clause, with the interpreter; remembers where its element is. False: a
-// fault ended the clause.
-[[gnu::noinline]] bool Consumer::aggregate_anew(const Ecb& ecb, std::size_t at, ConsumerCpu& state,
-                                                std::size_t start, const std::uint64_t* arguments) {
-  Firing firing;
-  firing.cpu = curcpu;
-  firing.thread = curcpu->thread;
-  firing.arguments = arguments;
-  firing.argument_count = 5;
-  prepare(ecb, firing, state, start);
-  const QuickStep& quick = ecb.quick->steps[at];
-  QuickMemo* memo =
-      quick.memo < state.memos.size() ? &state.memos[quick.memo + quick.slot(arguments)] : nullptr;
-  const std::uint64_t memory = framework_.addresses.generation();
-  if (!aggregate(ecb.steps[at], state, state.buffer.active + start + ecb.tuple, memo)) {
-    fault(ecb, firing, state, state.fault_action);
-    return false;
-  }
-  if (memo != nullptr && state.aggregations.hinted(memo->hint) != nullptr) {
-    quick.remember(*memo, arguments, memory);
-  }
-  return true;
-}
-
-// A clause that aggregates what its probe's arguments say: no interpreter as long as its elements
-// are where they were.
-void Consumer::fire_quick(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
-                          std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-  const Ecb& ecb = *static_cast<const Ecb*>(context);
-  Consumer& consumer = *ecb.consumer;
-  ConsumerCpu* found =
-      consumer.cpus_[static_cast<std::size_t>(curcpu->id)].load(std::memory_order_acquire);
-  if (__builtin_expect(consumer.activity_.load(std::memory_order_acquire) != Activity::active ||
-                           found == nullptr,
-                       0)) {
-    return fire_callback(context, id, arg0, arg1, arg2, arg3, arg4);
-  }
-  ConsumerCpu& state = *found;
-  const std::size_t start = align_record(state.buffer.used, ecb.alignment);
-  if (__builtin_expect(start + ecb.needed > state.buffer.limit, 0)) {
-    return fire_callback(context, id, arg0, arg1, arg2, arg3, arg4);
-  }
-  const std::uint64_t arguments[5] = {arg0, arg1, arg2, arg3, arg4};
-  const QuickClause& clause = *ecb.quick;
-  if (clause.predicate && clause.predicate->value(arguments) == 0) return;
-  for (std::size_t at = 0; at < clause.steps.size(); ++at) {
-    const QuickStep& step = clause.steps[at];
-    const std::size_t slot = step.memo + step.slot(arguments);
-    const QuickMemo* memo = slot < state.memos.size() ? &state.memos[slot] : nullptr;
-    std::int64_t* data = memo != nullptr ? state.aggregations.hinted(memo->hint) : nullptr;
-    if (__builtin_expect(
-            data == nullptr || !step.remembers(*memo, arguments, consumer.framework_.addresses),
-            0)) {
-      if (!consumer.aggregate_anew(ecb, at, state, start, arguments)) return;
-      continue;
-    }
-    if (step.counts) {
-      ++*reinterpret_cast<std::uint64_t*>(data);
-      continue;
-    }
-    const std::uint64_t value = step.argument ? step.argument->value(arguments) : 0;
-    const std::uint64_t increment = step.increment ? step.increment->value(arguments) : 1;
-    aggregate_value(*step.aggregation, data, static_cast<std::int64_t>(value),
-                    static_cast<std::int64_t>(increment));
-  }
+  fire_clause<&Consumer::fire_first>(arg0, arg1, arg2, arg3, arg4);
 }
 
 void Consumer::fire_first(Ecb& ecb, Firing& firing) {
+  if (activity() == Activity::inactive) return;
   if (ConsumerCpu* state = cpu_state(*firing.cpu); state != nullptr) start_firing(state->dif);
   fire(ecb, firing);
 }
@@ -605,7 +538,7 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
       }
       case StepKind::aggregate:
         if (!aggregate(step, state, record + ecb.tuple,
-                       step.memo < state.memos.size() ? &state.memos[step.memo] : nullptr)) {
+                       step.has_memo ? memo_at(state, step.memo) : nullptr)) {
           return fault(ecb, firing, state, state.fault_action);
         }
         break;

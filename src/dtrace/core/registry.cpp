@@ -91,11 +91,11 @@ Framework::Impl::Impl(Framework& framework, CpuSet& cpus, AddressMap& addresses)
 
 Framework::Impl::~Impl() = default;
 
-void Framework::Impl::grow_table(ProbeId id) {
+void Framework::Impl::grow_table(ProbeId probe) {
   const ProbeTable* old = table.load(std::memory_order_relaxed);
-  if (old != nullptr && id < old->size) return;
+  if (old != nullptr && probe < old->size) return;
   std::size_t size = old != nullptr ? old->size : 1024;
-  while (size <= id) size *= 2;
+  while (size <= probe) size *= 2;
   auto next = std::make_unique<ProbeTable>(size);
   if (old != nullptr) {
     for (std::size_t i = 0; i < old->size; ++i) {
@@ -104,6 +104,10 @@ void Framework::Impl::grow_table(ProbeId id) {
     }
   }
   table.store(next.get(), std::memory_order_release);
+  for (int id = 0; id < MAXCPU; ++id) {
+    firing[id].slots.store(next->slots.get(), std::memory_order_release);
+    firing[id].size.store(size, std::memory_order_release);
+  }
   tables.push_back(std::move(next));
 }
 

@@ -99,6 +99,10 @@ class Follower {
       argument(static_cast<unsigned>(index.value), rd);
     } else if (id == kVarId || id == kVarEpid || (id >= kVarProbeprov && id <= kVarProbename)) {
       set(rd, kFixed);
+    } else if (id == kVarTid || id == kVarPid || id == kVarPpid || id == kVarUid || id == kVarGid ||
+               id == kVarCpu) {
+      reads_.builtins.push_back(id);
+      set(rd, kAny);
     } else {
       reads_.varies = true;
     }

@@ -13,7 +13,12 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-constexpr std::uint32_t kPointers = 7;  // args[0] to args[2] of dtmalloc
+// Of dtmalloc: args[0] to args[2] are pointers.
+QuickScope scope() {
+  QuickScope result;
+  result.pointer_arguments = 7;
+  return result;
+}
 
 // Of sum(expression) on a probe of dtmalloc.
 struct Argument : testing::Compiled {
@@ -46,9 +51,22 @@ TEST(Quick, DecisionListsGiveWhatTheInterpreterGives) {
                                  "(uint8_t)arg3 == 16",
                                  "arg3 != arg4",
                                  "arg3 ? 1 : 0",
-                                 "arg3 > 16 ^^ arg4 > 2"}) {
+                                 "arg3 > 16 ^^ arg4 > 2",
+                                 "17 < arg3",
+                                 "16 >= args[3]",
+                                 "0 > arg4",
+                                 "-128 <= arg4",
+                                 "args[3] > 0xffffffffffffffff",
+                                 "args[3] < 0",
+                                 "(long)arg3 <= 0x7fffffffffffffff",
+                                 "(long)arg3 > 0x7fffffffffffffff",
+                                 "(char)arg3 < -127",
+                                 "arg3 < arg4",
+                                 "args[3] >= arg4",
+                                 "arg3 != 16 && arg3 != 17 && arg3 != 100"}) {
     const Argument compiled(expression);
-    const auto quick = QuickDif::of(compiled.dif(), kPointers);
+    QuickScope words = scope();
+    const auto quick = QuickDif::of(compiled.dif(), words);
     if (std::string(expression).find("^^") == std::string::npos) {
       ASSERT_TRUE(quick) << expression;
     }
@@ -69,10 +87,37 @@ TEST(Quick, DecisionListsGiveWhatTheInterpreterGives) {
 }
 
 TEST(Quick, WhatMayFaultStoreOrVaryIsInterpreted) {
-  for (const char* expression : {"g++", "arg3 / arg4", "timestamp", "cpu", "*(int *)arg3", "arg0",
-                                 "args[0]->ks_version", "arg3 + 1", "arg5", "rand()"}) {
-    EXPECT_FALSE(QuickDif::of(Argument(expression).dif(), kPointers)) << expression;
+  for (const char* expression : {"g++", "arg3 / arg4", "*(int *)arg3", "args[0]->ks_version",
+                                 "arg3 + 1", "arg5", "rand()", "execname == \"a\""}) {
+    QuickScope words = scope();
+    EXPECT_FALSE(QuickDif::of(Argument(expression).dif(), words)) << expression;
   }
+}
+
+TEST(Quick, ExpressionsBeginWithWordsOfTheFiring) {
+  const auto word_of = [](const std::string& expression) {
+    QuickScope words = scope();
+    const auto quick = QuickDif::of(Argument(expression).dif(), words);
+    EXPECT_TRUE(quick) << expression;
+    if (!quick || quick->operand() == nullptr) return unsigned{QuickOperand::kNone};
+    return unsigned{quick->operand()->word};
+  };
+  EXPECT_EQ(word_of("arg3"), kWordArgument + 3);
+  EXPECT_EQ(word_of("arg1"), kWordPointer + 1);
+  EXPECT_EQ(word_of("timestamp"), kWordTimestamp);
+  EXPECT_EQ(word_of("vtimestamp"), kWordVtimestamp);
+  EXPECT_EQ(word_of("walltimestamp"), kWordWalltimestamp);
+  QuickScope words = scope();
+  words.probe = 77;
+  words.epid = 5;
+  EXPECT_EQ(QuickDif::of(Argument("id").dif(), words)->value(nullptr), 77U);
+  EXPECT_EQ(QuickDif::of(Argument("epid").dif(), words)->value(nullptr), 5U);
+  EXPECT_EQ(words.words, 0U);
+  std::uint64_t given[kQuickWords] = {};
+  given[kWordGlobal] = 42;
+  EXPECT_EQ(QuickDif::of(Argument("g").dif(), words)->value(given), 42U);
+  EXPECT_EQ(words.globals, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(words.words, 1U << kWordGlobal);
 }
 
 TEST(Quick, AKeyIsRememberedByItsArgumentsAndForgottenWhenMemoryChanges) {
@@ -81,23 +126,23 @@ TEST(Quick, AKeyIsRememberedByItsArgumentsAndForgottenWhenMemoryChanges) {
   map.add_data(kText, sizeof kText);
   QuickStep step;
   step.key_count = 2;
-  step.key_arguments[0] = 0;
-  step.key_arguments[1] = 3;
+  step.key_words[0] = 0;
+  step.key_words[1] = 3;
   QuickMemo memo;
   std::uint64_t arguments[5] = {7, 0, 0, 64, 0};
-  EXPECT_FALSE(step.remembers(memo, arguments, map));
+  EXPECT_FALSE(step.remembers(memo, arguments, map.generation()));
   step.remember(memo, arguments, map.generation());
-  EXPECT_TRUE(step.remembers(memo, arguments, map));
+  EXPECT_TRUE(step.remembers(memo, arguments, map.generation()));
   arguments[4] = 9;
-  EXPECT_TRUE(step.remembers(memo, arguments, map));
+  EXPECT_TRUE(step.remembers(memo, arguments, map.generation()));
   arguments[3] = 128;
-  EXPECT_FALSE(step.remembers(memo, arguments, map));
+  EXPECT_FALSE(step.remembers(memo, arguments, map.generation()));
   arguments[3] = 64;
   map.retire(kText);
-  EXPECT_FALSE(step.remembers(memo, arguments, map));
+  EXPECT_FALSE(step.remembers(memo, arguments, map.generation()));
   step.remember(memo, arguments, map.generation());
   map.restore(kText, sizeof kText);
-  EXPECT_FALSE(step.remembers(memo, arguments, map));
+  EXPECT_FALSE(step.remembers(memo, arguments, map.generation()));
 }
 
 // What prints of a program on a machine that allocates 3 blocks of each of two sizes under two
@@ -148,15 +193,44 @@ TEST_F(QuickRun, AggregatesAsTheInterpreterDoes) {
        {"@ = count();", "@[probefunc] = count();", "@[args[0]] = count();",
         "@[stringof(args[0]->ks_shortdesc)] = count();", "@[arg3] = count();",
         "@[stringof(args[0]->ks_shortdesc), arg3] = sum(arg3);", "@ = quantize(arg3);",
+        "@[arg3] = quantize(arg3);", "@[tid, cpu] = count();", "@[pid, arg3] = sum(tid);",
+        "@[uid] = max(timestamp);", "@[arg3, arg4, tid] = count();", "@ = sum(x);",
         "@[probefunc, probename] = max(arg3);", "@ = quantize(arg3, arg3 > 100 ? 2 : 1);",
         "@a = count(); @b[arg3] = avg(arg3); @c = stddev(arg3);"}) {
-    for (const char* predicate : {"", "/arg3 > 64/", "/arg3 != 64 && arg4 > 0/", "/arg3 > 5000/"}) {
-      const std::string head = std::string("dtmalloc:::malloc ") + predicate;
+    for (const char* predicate : {"", "/arg3 > 64/", "/arg3 != 64 && arg4 > 0/", "/arg3 > 5000/",
+                                  "/tid > 0 && x == 3/", "/x == 4/"}) {
+      const std::string head = std::string("BEGIN {x = 3;} dtmalloc:::malloc ") + predicate;
       const std::string quick = of(head + " {" + statement + "}");
       EXPECT_EQ(quick, of(head + " {" + statement + " unused = timestamp;}"))
           << predicate << statement;
     }
   }
+}
+
+TEST_F(QuickRun, RecordsAsTheInterpreterDoes) {
+  for (const char* statement :
+       {"trace(arg3);", "trace((char)arg3);", "trace((short)arg4); trace((int)arg3);",
+        "printf(\"%d %d %d %d\\n\", arg3, tid, pid, id);", "printf(\"here\\n\");",
+        "printf(\"%p %p %x\\n\", arg0, args[1], epid);", "printf(\"%d\\n\", x);",
+        "printf(\"%d %d %Y\\n\", timestamp, cpu, walltimestamp);",
+        "printf(\"%d %d %d %d\\n\", ppid, uid, gid, vtimestamp);",
+        "@[arg3] = count(); trace(arg3); @s = sum(arg3);", "trace(arg3); @[arg3] = count();",
+        "trace(1); trace((char)2); trace(3);", ""}) {
+    for (const char* predicate : {"", "/arg3 > 64/", "/x == 3/"}) {
+      const std::string head = std::string("BEGIN {x = 3;} dtmalloc:::malloc ") + predicate;
+      const std::string quick = of(head + " {" + statement + "}");
+      EXPECT_EQ(quick, of(head + " {" + statement + " unused = timestamp;}"))
+          << predicate << statement;
+    }
+  }
+}
+
+// Records of a full buffer are dropped, and a clause that finds no room does not aggregate either.
+TEST_F(QuickRun, DropsAsTheInterpreterDoes) {
+  const std::string head = "#pragma D option bufsize=64\ndtmalloc:::malloc {@ = count(); ";
+  const std::string quick = of(head + "trace(arg3);}");
+  EXPECT_NE(quick.find("drop"), std::string::npos) << quick;
+  EXPECT_EQ(quick, of(head + "trace(arg3); unused = timestamp;}"));
 }
 
 }  // namespace

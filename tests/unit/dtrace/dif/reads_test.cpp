@@ -30,12 +30,21 @@ TEST(DifReads, NamesOfTheProbeAndConstantsAreConstantForAProbe) {
 
 TEST(DifReads, WhatMayChangeVaries) {
   for (const char* expression :
-       {"g", "this->l", "timestamp", "cpu", "tid", "execname", "rand()", "g++", "*p",
+       {"g", "this->l", "timestamp", "execname", "stringof(tid)", "rand()", "g++", "*p",
         "stringof(arg0)", "strlen(stringof(arg0))", "*(long *)(arg0 + arg3)", "execname == \"a\"",
         "args[0]->ks_next->ks_version", "*(char *)(arg0 > 1 ? arg0 : arg1)"}) {
     EXPECT_TRUE(reads(expression).varies) << expression;
     EXPECT_FALSE(reads(expression).constant_for_probe()) << expression;
   }
+}
+
+TEST(DifReads, NumbersOfTheThreadAndTheCpuAreListed) {
+  using Ids = std::vector<std::uint32_t>;
+  const DifReads both = reads("tid + cpu");
+  EXPECT_FALSE(both.varies);
+  EXPECT_FALSE(both.constant_for_probe());
+  EXPECT_EQ(both.builtins, (Ids{kVarTid, kVarCpu}));
+  EXPECT_EQ(reads("strjoin(probefunc, lltostr(pid))").builtins, Ids{kVarPid});
 }
 
 TEST(DifReads, ArgumentsAndWhatIsReadBehindThem) {
