@@ -35,6 +35,7 @@ constexpr NamedProgram kPrograms[] = {
     {"count-tid", BOTH "{@[tid] = count();}"},
     {"quantize", BOTH "{@ = quantize(arg3);}"},
     {"predicate", BOTH "/arg3 > 16 && arg3 < 4096/ {@ = count();}"},
+    {"predicate-false", BOTH "/arg3 > 4096/ {@ = count();}"},
     {"record-1", BOTH "{trace(arg3);}"},
     {"record-4", BOTH "{printf(\"%d %d %d %d\\n\", arg3, tid, pid, id);}"},
     {"global-predicate", "BEGIN {x = 0;} " BOTH "/x == 0/ {@ = count();}"},

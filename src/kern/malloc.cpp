@@ -74,7 +74,12 @@ __attribute__((always_inline)) inline void maybe_fire(Cpu* cpu, int which, mallo
                                                       std::int64_t zindx) {
   const std::uint32_t id = probe_id(mtp, which);
   if (id == 0 || !cpu->dtrace_malloc_enabled) return;
-  ++cpu->critbase;
+  // Outside other sections the counter is written with constants: what one firing stores the next
+  // one need not wait for.
+  if (DTM_UNLIKELY(cpu->critbase != 0))
+    ++cpu->critbase;
+  else
+    cpu->critbase = 1;
   try {
     cpu->dtrace_malloc_probe(
         id, reinterpret_cast<std::uintptr_t>(mtp), reinterpret_cast<std::uintptr_t>(&mtp->ks_mti),
@@ -84,7 +89,10 @@ __attribute__((always_inline)) inline void maybe_fire(Cpu* cpu, int which, mallo
     leave(cpu);
     throw;
   }
-  --cpu->critbase;
+  if (DTM_UNLIKELY(cpu->critbase != 1))
+    --cpu->critbase;
+  else
+    cpu->critbase = 0;
 }
 
 template <bool Hooks>

@@ -77,6 +77,7 @@ class AggBuffer {
   };
   // Whether the half is still the same, and the data of the element found before if it is.
   bool holds(const Hint& hint) const { return hint.generation == generation_; }
+  std::uint64_t generation() const { return generation_; }
   std::int64_t* hinted(const Hint& hint) const {
     return reinterpret_cast<std::int64_t*>(active_.memory + hint.data);
   }

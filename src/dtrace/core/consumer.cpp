@@ -289,7 +289,7 @@ void Consumer::attach(std::unique_ptr<Ecb> ecb, Probe& probe) {
   };
   if (quick != nullptr) {
     for (QuickStep& step : quick->steps) step.memo = take_memos(step.memos());
-    if (!quick->steps.empty()) quick->memo = quick->steps[0].memo;
+    quick->serial = ++framework_.clauses_made;
   } else {
     for (Step& step : ecb->steps) {
       step.has_memo = step.kind == StepKind::aggregate && memos_ < memo_limit_;

@@ -289,6 +289,8 @@ class Consumer {
   void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
   bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple, QuickMemo* memo);
   static void prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::size_t start);
+  static void know_cell(FiringCpu& firing, const QuickClause& clause, ConsumerCpu& state,
+                        const std::uint64_t* words);
   bool aggregate_anew(const QuickClause& clause, const QuickStep& step, ConsumerCpu& state,
                       const std::uint64_t* words);
   static bool aggregate_quickly(const QuickClause& clause, const QuickStep& step,

@@ -90,7 +90,7 @@ void Framework::Impl::match_retained() {
 
 Framework::Framework(CpuSet& cpus, AddressMap& addresses)
     : impl_(std::make_unique<Impl>(*this, cpus, addresses)) {
-  cpus.run_on_each_cpu([this](Cpu& cpu) { cpu.dtrace = &impl_->firing[cpu.id]; });
+  cpus.run_on_each_cpu([this](Cpu& cpu) { cpu.dtrace = impl_->join(cpu); });
 }
 
 Framework::~Framework() {

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <dtmalloc/dtrace/provider.hpp>
 #include <functional>
@@ -26,6 +27,7 @@ namespace dtmalloc::dtrace {
 
 class Consumer;
 class KernelSymbols;
+struct ConsumerCpu;
 struct Ecb;
 
 struct ProviderEntry {
@@ -99,11 +101,33 @@ struct ProbeTable {
   std::unique_ptr<std::atomic<const Chain*>[]> slots;
 };
 
+// Where the only aggregation of a clause found its element: so near that a firing knows at once
+// where it will store, and what comes after it need not wait.
+struct alignas(64) FiringCell {
+  std::uint64_t clause = 0;  // QuickClause::serial; 0: nothing is known
+  std::uint64_t key = 0;
+  std::uint64_t memory = 0;      // AddressMap::generation()
+  std::uint64_t generation = 0;  // AggBuffer::Hint
+  std::uint64_t* cells = nullptr;
+  ConsumerCpu* state = nullptr;
+};
+
 // What one CPU's firings read first: Cpu::dtrace. A size that was read has its slots.
 struct alignas(64) FiringCpu {
   std::atomic<std::size_t> size{0};
   std::atomic<const std::atomic<const Chain*>*> slots{nullptr};
-  const ChainEntry* entry = nullptr;  // that is called now: the owner's
+  // The owner's: the entry that is called now; the consumer that recorded last, and its state.
+  const ChainEntry* entry = nullptr;
+  std::uint64_t consumer = 0;  // Consumer::cookie()
+  ConsumerCpu* state = nullptr;
+  Framework::Impl* framework = nullptr;
+  static constexpr unsigned kCells = 64;
+  FiringCell found[kCells];
+
+  FiringCell& cell(const ChainEntry* of, std::uint64_t mixed_key) {
+    const auto at = reinterpret_cast<std::uintptr_t>(of) / alignof(std::max_align_t) + mixed_key;
+    return found[at % kCells];
+  }
 };
 
 // Names interned in blocks that the address map knows, so that their number does not matter there.
@@ -147,7 +171,9 @@ struct Framework::Impl {
   CpuSet& cpus;
   AddressMap& addresses;
   std::atomic<const ProbeTable*> table{nullptr};
-  std::unique_ptr<FiringCpu[]> firing{new FiringCpu[MAXCPU]};  // each has what `table` has
+  // Of each CPU that has joined, under `firing_mutex`: their slots are those of `table`.
+  std::array<std::unique_ptr<FiringCpu>, MAXCPU> firing;
+  std::mutex firing_mutex;
 
   mutable std::recursive_mutex mutex;
   std::vector<std::unique_ptr<ProviderEntry>> providers;
@@ -160,6 +186,7 @@ struct Framework::Impl {
   EnablingId next_enabling = 1;
   std::vector<Consumer*> consumers;
   std::uint64_t consumers_made = 0;
+  std::uint64_t clauses_made = 0;  // that are quick
   std::vector<TypeDescription> types;
   std::vector<std::pair<std::string, std::string>> typedefs;
   std::unique_ptr<KernelSymbols> symbols;  // null: nothing is known of them
@@ -186,6 +213,7 @@ struct Framework::Impl {
   void know_arguments(Probe& probe);
   bool is_pointer(std::string_view type) const;
   void grow_table(ProbeId id);
+  FiringCpu* join(Cpu& cpu);  // what Cpu::dtrace becomes
 
   // --- enabling.cpp; with `mutex` held
   // Entries were added to these probes: publishes their chains, then tells the providers.

@@ -240,7 +240,7 @@ void fire_chain(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintp
                                                          std::uintptr_t arg3, std::uintptr_t arg4) {
   Cpu& cpu = *curcpu;
   if (cpu.machine == nullptr || cpu.machine->cpu(0).dtrace == nullptr) return;
-  cpu.dtrace = static_cast<FiringCpu*>(cpu.machine->cpu(0).dtrace) + cpu.id;
+  cpu.dtrace = static_cast<FiringCpu*>(cpu.machine->cpu(0).dtrace)->framework->join(cpu);
   Framework::probe_fire(id, arg0, arg1, arg2, arg3, arg4);
 }
 

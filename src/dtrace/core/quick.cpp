@@ -286,8 +286,7 @@ class QuickBuilder {
     return std::nullopt;
   }
 
-  std::optional<std::size_t> branch(DifOp op, std::size_t pc, std::size_t label,
-                                    const Path& path) {
+  std::optional<std::size_t> branch(DifOp op, std::size_t pc, std::size_t label, const Path& path) {
     if (!path.left || !path.right) return std::nullopt;
     if (path.left->is_constant() && path.right->is_constant()) {
       const bool taken = QuickDif::holds(op, path.left->constant, path.right->constant);
@@ -527,7 +526,7 @@ std::unique_ptr<QuickClause> quick_clause(const Ecb& ecb, const Probe& probe,
   }
   clause->needs_time = ecb.size != 0 || (scope.words >> kWordTimestamp & 1) != 0;
   clause->sources = sources_of(scope);
-  clause->fire = quick_fire(*clause);
+  quick_fire(*clause);
   return clause;
 }
 

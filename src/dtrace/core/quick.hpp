@@ -189,14 +189,16 @@ struct QuickSource {
 
 struct QuickClause {
   Consumer* consumer = nullptr;
-  std::size_t room = 0;    // that is enough for the record wherever it may begin
-  std::uint32_t memo = 0;  // of the first step
+  std::uint64_t serial = 0;  // no other clause has or had it
+  std::size_t room = 0;      // that is enough for the record wherever it may begin
+  std::uint32_t memo = 0;    // of the first step
   std::uint32_t record = 0;  // its size; 0: nothing is recorded
   std::uint32_t alignment = 4;
   std::uint32_t epid = 0;
   const Ecb* ecb = nullptr;
   const AddressMap* addresses = nullptr;
   bool needs_time = false;
+  bool knows_cell = false;  // fire_one() does it as long as the FiringCell is right
   std::vector<QuickSource> sources;
   std::optional<QuickDif> predicate;
   std::vector<QuickStep> steps;  // those that do something
@@ -209,7 +211,7 @@ struct QuickClause {
 };
 
 // --- quick_fire.cpp
-ProbeFire quick_fire(const QuickClause& clause);
+void quick_fire(QuickClause& clause);  // chooses what fires it
 
 // Of an ECB that only aggregates and records, on its probe; null: fire() interprets it.
 std::unique_ptr<QuickClause> quick_clause(const Ecb& ecb, const Probe& probe,

@@ -52,17 +52,11 @@ DTM_INLINE std::uint64_t* remembered(const QuickClause& clause, const QuickStep&
   return reinterpret_cast<std::uint64_t*>(state.aggregations.hinted(memo.hint));
 }
 
-// Null: fire() does what there is to do.
-DTM_INLINE ConsumerCpu* ready(const QuickClause& clause, const Cpu& cpu,
-                              const std::atomic<ConsumerCpu*>* cpus,
-                              const std::atomic<Activity>& activity) {
-  ConsumerCpu* state = cpus[cpu.id].load(std::memory_order_acquire);
-  if (__builtin_expect(state == nullptr, 0)) return nullptr;
-  if (__builtin_expect(activity.load(std::memory_order_acquire) != Activity::active, 0)) {
-    return nullptr;
-  }
-  if (__builtin_expect(state->buffer.used + clause.room > state->buffer.limit, 0)) return nullptr;
-  return state;
+// False: fire() does what there is to do.
+DTM_INLINE bool ready(const QuickClause& clause, const ConsumerCpu& state,
+                      const std::atomic<Activity>& activity) {
+  return __builtin_expect(activity.load(std::memory_order_acquire) == Activity::active, 1) &&
+         __builtin_expect(state.buffer.used + clause.room <= state.buffer.limit, 1);
 }
 
 // The low bytes of a word.
@@ -78,9 +72,13 @@ DTM_INLINE void store_bytes(std::byte* place, std::uint64_t value, unsigned size
   }
 }
 
-DTM_INLINE const QuickClause& clause_of(const Cpu& cpu) {
-  return *static_cast<const QuickClause*>(
-      static_cast<const FiringCpu*>(cpu.dtrace)->entry->context);
+// Of a key: which FiringCell.
+DTM_INLINE std::uint64_t mix(std::uint64_t key) { return key * 0x9e3779b97f4a7c15 >> 58; }
+
+DTM_INLINE FiringCpu& firing_of(const Cpu& cpu) { return *static_cast<FiringCpu*>(cpu.dtrace); }
+
+DTM_INLINE const QuickClause& clause_of(const FiringCpu& firing) {
+  return *static_cast<const QuickClause*>(firing.entry->context);
 }
 
 }  // namespace
@@ -124,35 +122,60 @@ bool Consumer::aggregate_quickly(const QuickClause& clause, const QuickStep& ste
   return true;
 }
 
-// A clause of one aggregation that needs arguments only. Saves no register: what is unusual, or
-// not remembered, is a tail call.
+// A clause of one aggregation that needs arguments only. Saves no register for count() and
+// quantize(): what is unusual is a tail call.
 template <bool Predicate, unsigned Keys, QuickStep::Kind Kind>
 void Consumer::fire_one(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
                         std::uintptr_t arg3, std::uintptr_t arg4) {
-  const Cpu& cpu = *curcpu;
-  const QuickClause& clause = clause_of(cpu);
-  const ConsumerCpu* state =
-      ready(clause, cpu, clause.consumer->cpus_.data(), clause.consumer->activity_);
-  if (__builtin_expect(state == nullptr, 0)) return fire_callback(id, arg0, arg1, arg2, arg3, arg4);
+  FiringCpu& firing = firing_of(*curcpu);
+  const QuickClause& clause = clause_of(firing);
   const std::uint64_t words[kQuickArguments] = {arg0, arg1, arg2, arg3, arg4};
-  if (Predicate && clause.predicate->value(words) == 0) return;
-  const QuickMemo* memo = memo_at(*state, clause.memo);
-  if (Keys == 1) {
-    const std::uint64_t key = words[clause.steps[0].key_words[0]];
-    memo += key * 0x9e3779b97f4a7c15 >> 61;
-    if (__builtin_expect(memo->key[0] != key || memo->memory != clause.addresses->generation(),
-                         0)) {
-      return fire_steps<false>(id, arg0, arg1, arg2, arg3, arg4);
-    }
-  }
-  if (__builtin_expect(!state->aggregations.holds(memo->hint), 0)) {
+  std::uint64_t key = 0;
+  if (Keys == 1) key = words[clause.steps[0].key_words[0]];
+  const FiringCell& cell = firing.cell(firing.entry, mix(key));
+  if (__builtin_expect(cell.clause != clause.serial, 0)) {
     return fire_steps<false>(id, arg0, arg1, arg2, arg3, arg4);
   }
-  auto* cells = reinterpret_cast<std::uint64_t*>(state->aggregations.hinted(memo->hint));
+  const ConsumerCpu& state = *cell.state;
+  if (!ready(clause, state, clause.consumer->activity_)) {
+    return fire_callback(id, arg0, arg1, arg2, arg3, arg4);
+  }
+  if (Predicate && clause.predicate->value(words) == 0) return;
+  if (__builtin_expect(cell.generation != state.aggregations.generation(), 0) ||
+      (Keys == 1 &&
+       __builtin_expect(cell.key != key || cell.memory != clause.addresses->generation(), 0))) {
+    return fire_steps<false>(id, arg0, arg1, arg2, arg3, arg4);
+  }
+  std::uint64_t* cells = cell.cells;
+  if (Kind == QuickStep::aggregate) {
+    const QuickStep& step = clause.steps[0];
+    const std::uint64_t value = step.argument ? step.argument->value(words) : 0;
+    const std::uint64_t increment = step.increment ? step.increment->value(words) : 1;
+    aggregate_value(*step.aggregation, reinterpret_cast<std::int64_t*>(cells),
+                    static_cast<std::int64_t>(value), static_cast<std::int64_t>(increment));
+    return;
+  }
   if (Kind == QuickStep::quantize_word) {
     cells += quantize_bucket(static_cast<std::int64_t>(words[clause.steps[0].word]));
   }
   ++*cells;
+}
+
+// Where the element of the only step was found just now, for fire_one().
+void Consumer::know_cell(FiringCpu& firing, const QuickClause& clause, ConsumerCpu& state,
+                         const std::uint64_t* words) {
+  const QuickStep& step = clause.steps[0];
+  const QuickMemo& memo = memo_at(state, step.memo)[step.slot(words)];
+  if (!state.aggregations.holds(memo.hint)) return;
+  if (step.key_count == 1 && memo.memory == 0) return;
+  FiringCell cell;
+  cell.clause = clause.serial;
+  cell.key = step.key_count == 1 ? memo.key[0] : 0;
+  cell.memory = memo.memory;
+  cell.generation = memo.hint.generation;
+  cell.cells = reinterpret_cast<std::uint64_t*>(state.aggregations.hinted(memo.hint));
+  cell.state = &state;
+  firing.cell(firing.entry, mix(cell.key)) = cell;
 }
 
 // Any other.
@@ -160,10 +183,20 @@ template <bool Records>
 void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
                           std::uintptr_t arg3, std::uintptr_t arg4) {
   const Cpu& cpu = *curcpu;
-  const QuickClause& clause = clause_of(cpu);
-  ConsumerCpu* state =
-      ready(clause, cpu, clause.consumer->cpus_.data(), clause.consumer->activity_);
-  if (__builtin_expect(state == nullptr, 0)) return fire_callback(id, arg0, arg1, arg2, arg3, arg4);
+  FiringCpu& firing = firing_of(cpu);
+  const QuickClause& clause = clause_of(firing);
+  ConsumerCpu* state = firing.state;
+  if (__builtin_expect(firing.consumer != clause.consumer->cookie_, 0)) {
+    state =
+        clause.consumer->cpus_[static_cast<std::size_t>(cpu.id)].load(std::memory_order_acquire);
+    if (state != nullptr) {
+      firing.consumer = clause.consumer->cookie_;
+      firing.state = state;
+    }
+  }
+  if (__builtin_expect(state == nullptr, 0) || !ready(clause, *state, clause.consumer->activity_)) {
+    return fire_callback(id, arg0, arg1, arg2, arg3, arg4);
+  }
   std::uint64_t words[kQuickWords];
   words[0] = arg0;
   words[1] = arg1;
@@ -172,10 +205,9 @@ void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, 
   words[4] = arg4;
   if (Records || clause.needs_time) {
     words[kWordTimestamp] = cpu.machine->clock().now();
-    if (Records &&
-        __builtin_expect(words[kWordTimestamp] >
-                             clause.consumer->deadline_.load(std::memory_order_relaxed),
-                         0)) {
+    if (Records && __builtin_expect(words[kWordTimestamp] >
+                                        clause.consumer->deadline_.load(std::memory_order_relaxed),
+                                    0)) {
       clause.consumer->activity_.store(Activity::killed, std::memory_order_release);
       return;
     }
@@ -196,7 +228,10 @@ void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, 
       return;
     }
   }
-  if (!Records) return;
+  if (!Records) {
+    if (clause.knows_cell) know_cell(firing, clause, *state, words);
+    return;
+  }
   // Records are aligned to 4 bytes, so 4 bytes lie between them or none.
   if (start != buffer.used) std::memset(buffer.active + buffer.used, 0, 4);
   std::memcpy(record, &clause.epid, 4);
@@ -204,29 +239,34 @@ void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, 
   buffer.used = start + clause.record;
 }
 
-ProbeFire quick_fire(const QuickClause& clause) {
-  if (clause.record != 0) return &Consumer::fire_steps<true>;
-  if (clause.steps.size() != 1 || !clause.sources.empty() || clause.needs_time ||
-      clause.steps[0].key_count > 1) {
-    return &Consumer::fire_steps<false>;
+void quick_fire(QuickClause& clause) {
+  clause.fire = clause.record != 0 ? &Consumer::fire_steps<true> : &Consumer::fire_steps<false>;
+  if (clause.record != 0 || clause.steps.size() != 1 || !clause.sources.empty() ||
+      clause.needs_time || clause.steps[0].key_count > 1) {
+    return;
   }
+  clause.knows_cell = true;
   const QuickStep& step = clause.steps[0];
-  const auto choose = [&](auto predicate, auto keys) -> ProbeFire {
+  const auto choose = [&](auto predicate, auto keys) {
     switch (step.kind) {
       case QuickStep::count:
-        return &Consumer::fire_one<predicate(), keys(), QuickStep::count>;
+        clause.fire = &Consumer::fire_one<predicate(), keys(), QuickStep::count>;
+        break;
       case QuickStep::quantize_word:
-        return &Consumer::fire_one<predicate(), keys(), QuickStep::quantize_word>;
+        clause.fire = &Consumer::fire_one<predicate(), keys(), QuickStep::quantize_word>;
+        break;
       default:
-        return &Consumer::fire_steps<false>;
+        clause.fire = &Consumer::fire_one<predicate(), keys(), QuickStep::aggregate>;
+        break;
     }
   };
   using Zero = std::integral_constant<unsigned, 0>;
   using One = std::integral_constant<unsigned, 1>;
   if (clause.predicate) {
-    return step.key_count == 0 ? choose(std::true_type(), Zero()) : choose(std::true_type(), One());
+    step.key_count == 0 ? choose(std::true_type(), Zero()) : choose(std::true_type(), One());
+  } else {
+    step.key_count == 0 ? choose(std::false_type(), Zero()) : choose(std::false_type(), One());
   }
-  return step.key_count == 0 ? choose(std::false_type(), Zero()) : choose(std::false_type(), One());
 }
 
 }  // namespace dtmalloc::dtrace

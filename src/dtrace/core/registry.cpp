@@ -91,6 +91,22 @@ Framework::Impl::Impl(Framework& framework, CpuSet& cpus, AddressMap& addresses)
 
 Framework::Impl::~Impl() = default;
 
+static void show_table(FiringCpu& cpu, const ProbeTable& table) {
+  cpu.slots.store(table.slots.get(), std::memory_order_release);
+  cpu.size.store(table.size, std::memory_order_release);
+}
+
+FiringCpu* Framework::Impl::join(Cpu& cpu) {
+  const std::lock_guard lock(firing_mutex);
+  auto& made = firing[static_cast<std::size_t>(cpu.id)];
+  if (made == nullptr) {
+    made = std::make_unique<FiringCpu>();
+    made->framework = this;
+    show_table(*made, *table.load(std::memory_order_acquire));
+  }
+  return made.get();
+}
+
 void Framework::Impl::grow_table(ProbeId probe) {
   const ProbeTable* old = table.load(std::memory_order_relaxed);
   if (old != nullptr && probe < old->size) return;
@@ -103,10 +119,10 @@ void Framework::Impl::grow_table(ProbeId probe) {
                            std::memory_order_relaxed);
     }
   }
+  const std::lock_guard lock(firing_mutex);
   table.store(next.get(), std::memory_order_release);
-  for (int id = 0; id < MAXCPU; ++id) {
-    firing[id].slots.store(next->slots.get(), std::memory_order_release);
-    firing[id].size.store(size, std::memory_order_release);
+  for (const auto& cpu : firing) {
+    if (cpu != nullptr) show_table(*cpu, *next);
   }
   tables.push_back(std::move(next));
 }
