@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Signals and the timer of the progress line.
-// Locking:      handlers only store to lock-free atomics
+// Locking:      handlers only store to lock-free atomics, and wake who waits for time to pass
 
 #include "interrupt.hpp"
 
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+#include <dtmalloc/smp/cpu.hpp>
 
 namespace dtmalloc::sim {
 
@@ -24,11 +26,13 @@ void on_stop(int) {
   ::signal(SIGTERM, SIG_DFL);
   stop_asked.store(true, std::memory_order_relaxed);
   attention.store(true, std::memory_order_relaxed);
+  Clock::wake();
 }
 
 void on_timer(int) {
   progress_due.store(true, std::memory_order_relaxed);
   attention.store(true, std::memory_order_relaxed);
+  Clock::wake();
 }
 
 void handle(int signal, void (*handler)(int), int flags) {

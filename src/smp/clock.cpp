@@ -3,8 +3,15 @@
 //
 // Counterpart:  sys/kern/kern_timeout.c, kern_tc.c
 // Locking:      mutex_ guards the callouts; they run with no lock held
+// Invariants:   next_due_ <= what is due first and is not running, but for alarms that are being
+//               armed; a call that its watch says is idle does nothing, so it is left out
 // Differs:      callouts run on the thread that advances the clock; inside a critical section they
 //               wait for its end
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <dtmalloc/smp/cpu.hpp>
@@ -26,6 +33,16 @@ std::uint64_t monotonic() {
                                         .count());
 }
 
+// Naps wait for a change of it: of one process, so that a signal handler needs no clock.
+constinit std::atomic<std::uint32_t> wakes{0};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+void wait_for_wake(std::uint32_t seen, std::uint64_t ns) {
+  constexpr std::uint64_t kSecond = 1000000000;
+  const timespec timeout{static_cast<time_t>(ns / kSecond), static_cast<long>(ns % kSecond)};
+  syscall(SYS_futex, &wakes, FUTEX_WAIT_PRIVATE, seen, &timeout, nullptr, 0);
+}
+
 // What is due beyond the end of time never is.
 std::uint64_t due_at(std::uint64_t time) { return time > Clock::kEndOfTime ? kNever : time; }
 
@@ -37,7 +54,16 @@ struct Clock::Callout {
   std::uint64_t interval;
   std::function<void()> function;
   Alarm* alarm = nullptr;
+  Watch* watch = nullptr;
+  std::uint64_t warned = kNever;  // the deadline of the watch that is known to be over
 
+  bool idle() const { return watch != nullptr && watch->idle.load(std::memory_order_seq_cst); }
+  // Of the watch; never once it is known to be over.
+  std::uint64_t deadline() const {
+    const std::uint64_t time =
+        watch != nullptr ? watch->deadline.load(std::memory_order_relaxed) : kNever;
+    return time == warned ? kNever : time;
+  }
   std::uint64_t when() const {
     return alarm != nullptr ? alarm->due_.load(std::memory_order_seq_cst) : due;
   }
@@ -90,8 +116,13 @@ bool Clock::runs(CalloutId id) const {
 
 void Clock::refresh() {
   std::uint64_t next = kNever;
-  for (const Callout& callout : callouts_)
+  std::uint64_t overdue = kNever;
+  for (const Callout& callout : callouts_) {
     if (callout.when() < next && !runs(callout.id)) next = callout.when();
+    overdue = std::min(overdue, callout.deadline());
+  }
+  overdue_.store(overdue, std::memory_order_relaxed);
+  if (overdue != kNever) next = std::min(next, overdue + 1);
   next_due_.store(next, std::memory_order_seq_cst);
   // An alarm that was armed meanwhile is seen here, or sees what was stored.
   for (const Callout& callout : callouts_)
@@ -107,6 +138,7 @@ void Clock::lower(std::atomic<std::uint64_t>& time, std::uint64_t to) {
 void Clock::arm(Alarm& alarm, std::uint64_t time) {
   lower(alarm.due_, due_at(time));
   lower(next_due_, due_at(time));
+  rouse();
 }
 
 void Clock::spin(std::uint64_t ns) {
@@ -126,6 +158,61 @@ void Clock::reach(std::uint64_t time) {
   }
 }
 
+void Clock::rouse(Watch& watch) {
+  if (watch.idle.exchange(false, std::memory_order_seq_cst)) rouse();
+}
+
+void Clock::rouse() const {
+  if (napping_.load(std::memory_order_seq_cst) > 0) wake();
+}
+
+void Clock::wake() {
+  wakes.fetch_add(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, &wakes, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max(), nullptr, nullptr,
+          0);
+}
+
+Clock::Nap::Nap(Clock& clock) : clock_(clock) {
+  clock_.napping_.fetch_add(1, std::memory_order_seq_cst);
+  seen_ = wakes.load(std::memory_order_seq_cst);
+}
+
+Clock::Nap::~Nap() { clock_.napping_.fetch_sub(1, std::memory_order_seq_cst); }
+
+void Clock::Nap::until(std::uint64_t time) {
+  DTM_CHECK(clock_.real_, "who naps on a virtual clock never wakes");
+  const bool asked = clock_.interrupted();
+  const std::uint64_t end = std::min(time, clock_.next_event());
+  const std::uint64_t from = clock_.now();
+  if (!asked && from < end) wait_for_wake(seen_, end - from);
+}
+
+// The last idle call up to `target` before anything else runs. The callout is the first that is
+// due.
+std::uint64_t Clock::leap(const Callout& callout, std::uint64_t target) const {
+  std::uint64_t limit = target;
+  for (const Callout& other : callouts_) {
+    if (other.id == callout.id || other.idle() || runs(other.id)) continue;
+    const std::uint64_t when = other.when();
+    limit = std::min(limit, callout.id < other.id ? when : when - 1);
+  }
+  return callout.due + (limit - callout.due) / callout.interval * callout.interval;
+}
+
+// Tells the watches whose deadlines have passed.
+void Clock::warn() {
+  const std::uint64_t time = now();
+  if (overdue_.load(std::memory_order_relaxed) >= time) return;
+  const std::lock_guard lock(mutex_);
+  for (Callout& callout : callouts_) {
+    const std::uint64_t deadline = callout.deadline();
+    if (deadline >= time) continue;
+    callout.warned = deadline;
+    callout.watch->overdue();
+  }
+  refresh();
+}
+
 // Runs callouts due up to `target`, each at its own time. False: interrupted.
 bool Clock::run_until(std::uint64_t target) {
   if (std::uncaught_exceptions() != 0) return true;
@@ -133,6 +220,9 @@ bool Clock::run_until(std::uint64_t target) {
     std::function<void()> function;
     std::shared_ptr<const std::function<bool()>> check;
     CalloutId id = 0;
+    Watch* idle = nullptr;
+    std::uint64_t skipped_first = 0;
+    std::uint64_t skipped_last = 0;
     {
       const std::lock_guard lock(mutex_);
       auto first = callouts_.end();
@@ -145,9 +235,18 @@ bool Clock::run_until(std::uint64_t target) {
       if (first == callouts_.end()) break;
       if (!real_) reach(first->when());
       id = first->id;
-      function = first->function;
       check = check_;
       running_.push_back({id, std::this_thread::get_id()});
+      if (first->idle()) {
+        idle = first->watch;
+        // Real time slept over them; virtual time is late only where a section held them back.
+        skipped_first = real_ ? first->due : std::max(first->due, now());
+        first->due = leap(*first, target);
+        if (!real_) reach(first->due);
+        skipped_last = std::max(first->due, skipped_first);
+      } else {
+        function = first->function;
+      }
       if (first->alarm != nullptr)
         first->alarm->due_.store(kNever, std::memory_order_seq_cst);
       else if (first->interval == 0)
@@ -158,28 +257,52 @@ bool Clock::run_until(std::uint64_t target) {
     }
     {
       const Call call{*this, id};
-      function();
+      if (idle != nullptr)
+        idle->skipped(skipped_first, skipped_last);
+      else
+        function();
     }
-    if (check && (*check)()) return false;
+    if (check && (*check)()) {
+      rouse();
+      return false;
+    }
   }
+  return true;
+}
+
+// Something is due up to `target`, or overdue. False: interrupted.
+bool Clock::look(std::uint64_t target) {
+  if (curcpu->critbase == 0) {
+    warn();
+    return run_until(target);
+  }
+  if (!real_) reach(target);
+  warn();
   return true;
 }
 
 bool Clock::advance(std::uint64_t ns) {
   DTM_CHECK(!real_, "a real clock cannot be advanced");
   const std::uint64_t target = after(ns);
-  if (next_due_.load(std::memory_order_relaxed) <= target && curcpu->critbase == 0 &&
-      !run_until(target))
-    return false;
+  if (next_due_.load(std::memory_order_relaxed) <= target && !look(target)) return false;
   reach(target);
   return true;
 }
 
 void Clock::run_due() {
-  if (next_due_.load(std::memory_order_relaxed) <= now() && curcpu->critbase == 0) run_until(now());
+  const std::uint64_t time = now();
+  if (next_due_.load(std::memory_order_relaxed) <= time) look(time);
 }
 
 std::uint64_t Clock::next_due() const { return next_due_.load(std::memory_order_relaxed); }
+
+std::uint64_t Clock::next_event() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t next = kNever;
+  for (const Callout& callout : callouts_)
+    if (!callout.idle() && !runs(callout.id)) next = std::min(next, callout.when());
+  return next;
+}
 
 std::uint64_t Clock::next_one_shot() const {
   const std::lock_guard lock(mutex_);
@@ -189,19 +312,31 @@ std::uint64_t Clock::next_one_shot() const {
   return next;
 }
 
+CalloutId Clock::add(Callout callout) {
+  CalloutId id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    id = callout.id = next_id_++;
+    callouts_.push_back(std::move(callout));
+    refresh();
+  }
+  rouse();
+  return id;
+}
+
 CalloutId Clock::schedule(std::uint64_t first, std::uint64_t interval,
                           std::function<void()> function) {
-  const std::lock_guard lock(mutex_);
-  callouts_.push_back({next_id_, due_at(first), interval, std::move(function)});
-  refresh();
-  return next_id_++;
+  return add({0, due_at(first), interval, std::move(function)});
+}
+
+CalloutId Clock::schedule(std::uint64_t first, std::uint64_t interval,
+                          std::function<void()> function, Watch& watch) {
+  DTM_CHECK(interval > 0, "what is watched over repeats");
+  return add({0, due_at(first), interval, std::move(function), nullptr, &watch});
 }
 
 CalloutId Clock::schedule(Alarm& alarm, std::function<void()> function) {
-  const std::lock_guard lock(mutex_);
-  callouts_.push_back({next_id_, kNever, 0, std::move(function), &alarm});
-  refresh();
-  return next_id_++;
+  return add({0, kNever, 0, std::move(function), &alarm});
 }
 
 void Clock::stop(CalloutId id) {

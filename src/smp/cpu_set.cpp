@@ -163,6 +163,7 @@ void CpuSet::Impl::mark_panic(Lock&, const std::string& message) {
     self.cpu(id).guard.fetch_or(kGuardPanic, std::memory_order_release);
   for (Seat& seat : seats) seat.wake.notify_all();
   changed.notify_all();
+  clock.rouse();
 }
 
 void CpuSet::Impl::throw_panic() {

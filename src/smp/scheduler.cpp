@@ -6,7 +6,6 @@
 // Differs:      a simulated thread is a host thread; of the group only the holder of the baton
 //               runs. Who is next is drawn from the seed.
 #include <algorithm>
-#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -16,8 +15,7 @@ namespace dtmalloc {
 namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
-constexpr int kMaxQuantum = 16;                    // operations
-constexpr std::uint64_t kLongestNap = 10'000'000;  // ns of real time between two looks
+constexpr int kMaxQuantum = 16;  // operations
 
 }  // namespace
 
@@ -80,16 +78,18 @@ Seat* CpuSet::Impl::pick(Lock& lock) {
       return ready[ready.size() == 1 ? 0 : static_cast<std::size_t>(next_random() % ready.size())];
     if (ending) return nullptr;
     std::uint64_t next = wake;
-    if (wake != kNever || clock.next_one_shot() != kNever) next = std::min(wake, clock.next_due());
+    if (wake != kNever || clock.next_one_shot() != kNever)
+      next = std::min(wake, clock.next_event());
     if (next == kNever) return nullptr;
-    lock.unlock();
     bool reached = true;
     if (clock.is_real()) {
-      if (next > now)
-        std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(next - now, kLongestNap)));
+      Clock::Nap nap(clock);
+      lock.unlock();
+      nap.until(next);
       clock.run_due();
       reached = !clock.interrupted();
     } else {
+      lock.unlock();
       reached = clock.advance(next > now ? next - now : 0);
     }
     lock.lock();
@@ -164,12 +164,14 @@ void CpuSet::Impl::block_foreign(Lock& lock, Seat& seat) {
     }
     // Nobody else looks at the clock now.
     const std::uint64_t now = clock.now();
-    const std::uint64_t due = clock.next_due();
-    lock.unlock();
+    const std::uint64_t due = clock.next_event();
     if (!clock.is_real()) {
+      lock.unlock();
       clock.advance(due > now && due != kNever ? due - now : 0);
-    } else if (due > now) {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(due - now, kLongestNap)));
+    } else {
+      Clock::Nap nap(clock);
+      lock.unlock();
+      nap.until(due);
     }
     clock.run_due();
     lock.lock();
@@ -260,6 +262,7 @@ void CpuSet::Impl::end_threads() {
   Lock lock(mutex);
   shutdown = true;
   changed.notify_all();
+  clock.rouse();
   for (Seat& seat : seats) {
     if (!seat.spawned) continue;
     if (seat.group && seat.state != SeatState::done) {
@@ -360,13 +363,14 @@ bool CpuSet::sleep_until(std::uint64_t time) {
     return clock.now() >= time;
   }
   for (std::uint64_t now = clock.now(); now < end; now = clock.now()) {
-    check_panic();
-    const std::uint64_t left = end - now;
     if (!clock.is_real()) {
-      if (!clock.advance(left)) break;
+      check_panic();
+      if (!clock.advance(end - now)) break;
       continue;
     }
-    std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left, kLongestNap)));
+    Clock::Nap nap(clock);
+    check_panic();
+    nap.until(end);
     clock.run_due();
     if (clock.interrupted()) break;
   }
@@ -396,6 +400,7 @@ void CpuSet::wakeup(const void* channel) {
   for (Seat& seat : impl.seats)
     if (seat.state == SeatState::sleeping && seat.channel == channel) seat.state = SeatState::ready;
   impl.changed.notify_all();
+  impl.clock.rouse();
 }
 
 }  // namespace dtmalloc

@@ -151,6 +151,19 @@ class Alarm {
   std::atomic<std::uint64_t> due_{~std::uint64_t{0}};
 };
 
+// What a callout that looks after something tells the clock, so that it runs only while there is
+// something to look at. It outlives the callout.
+struct Watch {
+  // A call would find nothing. Only the callout sets it, Clock::rouse() clears it.
+  std::atomic<bool> idle{false};
+  // Instead of idle calls at `first`, `last` and each interval in between.
+  std::function<void(std::uint64_t first, std::uint64_t last)> skipped;
+  // Once a call has not ended by then, though time passes elsewhere: `overdue` runs, once, in
+  // whatever section, with the clock's lock held. Read when a callout of the clock ends.
+  std::atomic<std::uint64_t> deadline{~std::uint64_t{0}};
+  std::function<void()> overdue;
+};
+
 // The machine's clock: virtual (advanced by the runner) or the host's monotonic clock.
 // Callouts run on the thread that advances the clock, outside critical sections, in time order
 // (ties in order of creation); a callout never runs twice at once, and must not sleep. While an
@@ -172,6 +185,8 @@ class Clock {
   bool advance(std::uint64_t ns);
   void run_due();
   std::uint64_t next_due() const;  // ~0: nothing
+  // The same without what is idle: nothing happens before, unless somebody does something.
+  std::uint64_t next_event() const;
   // First call at `first` (absolute), then every `interval` ns (0: once).
   CalloutId schedule(std::uint64_t first, std::uint64_t interval, std::function<void()> function);
   // A callout that runs when `alarm`, which outlives it, was armed: once for every arming.
@@ -179,6 +194,11 @@ class Clock {
   // Arms it for `time`, or leaves it at an earlier one. Takes no lock, allocates nothing: what is
   // inside a probe may do it.
   void arm(Alarm& alarm, std::uint64_t time);
+  // First call at `first`, then every `interval` ns, but for calls that `watch` says are idle.
+  CalloutId schedule(std::uint64_t first, std::uint64_t interval, std::function<void()> function,
+                     Watch& watch);
+  // There is something to look at again. As arm(), and no system call unless a thread naps.
+  void rouse(Watch& watch);
   // Lets time pass and runs nothing that falls due: a busy wait in a critical section.
   void spin(std::uint64_t ns);
   // The callout will not begin again, and has ended on return unless it is the caller itself. Not
@@ -189,12 +209,34 @@ class Clock {
   // See CpuSet::set_interrupt_check().
   void set_interrupt_check(std::function<bool()> check);
   bool interrupted() const;  // asks the check
+  // Sleeps on a real clock. What changes after its construction and is followed by rouse() or
+  // wake() ends it; so make it before the last look at what is waited for.
+  class Nap {
+   public:
+    explicit Nap(Clock& clock);
+    ~Nap();
+    Nap(const Nap&) = delete;
+    Nap& operator=(const Nap&) = delete;
+    // Less when something falls due before, or when the interrupt check says so.
+    void until(std::uint64_t time);
+
+   private:
+    Clock& clock_;
+    std::uint32_t seen_;
+  };
+  void rouse() const;  // who naps looks again; as arm()
+  // Ends the naps on all clocks. For signal handlers, too.
+  static void wake();
 
  private:
   struct Callout;
   struct Running;
   struct Call;
+  CalloutId add(Callout callout);
+  bool look(std::uint64_t target);
   bool run_until(std::uint64_t target);
+  std::uint64_t leap(const Callout& callout, std::uint64_t target) const;  // Requires: mutex_ held
+  void warn();
   void reach(std::uint64_t time);
   static void lower(std::atomic<std::uint64_t>& time, std::uint64_t to);
   void refresh();                 // Requires: mutex_ held
@@ -202,6 +244,8 @@ class Clock {
   const bool real_;
   std::atomic<std::uint64_t> now_{0};
   std::atomic<std::uint64_t> next_due_;
+  std::atomic<std::uint64_t> overdue_{~std::uint64_t{0}};  // the first deadline of a watch
+  std::atomic<int> napping_{0};
   std::uint64_t boot_real_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable ended_;  // a callout has ended
@@ -278,7 +322,8 @@ class CpuSet {
   // Waits, in virtual or real time. False: interrupted, or the clock ends before that time.
   bool sleep_until(std::uint64_t time);
   // `check` is asked between the callouts of a long wait, from whichever thread waits; once it
-  // says true, sleep_until() and Clock::advance() return early. Null: never.
+  // says true, sleep_until() and Clock::advance() return early. Null: never. While a real clock's
+  // machine is idle nobody asks: what makes it true from outside calls Clock::wake().
   void set_interrupt_check(std::function<bool()> check);
   // Sleeps on a channel until wakeup(channel); `what` names operation and reason in a deadlock
   // report: "malloc 65536 M_A M_WAITOK", "free pages". Panics in a critical section, and with a

@@ -51,6 +51,107 @@ TEST(Clock, AnAlarmStandsStillUntilItIsArmed) {
   EXPECT_EQ(order, "120 200 ");
 }
 
+// REQ: SMP-21
+TEST(Clock, IdleCallsAreLeftOut_AndTold) {
+  Clock clock(false);
+  std::string order;
+  Watch watch;
+  watch.skipped = [&](std::uint64_t first, std::uint64_t last) {
+    order += std::to_string(first) + "-" + std::to_string(last) + " ";
+  };
+  const auto note = [&](const std::string& name) {
+    order += name + std::to_string(clock.now()) + " ";
+  };
+  clock.schedule(25, 0, [&] { note("early"); });
+  clock.schedule(30, 0, [&] { note("before"); });
+  clock.schedule(
+      10, 10, [&] { note("call"); }, watch);
+  clock.schedule(60, 0, [&] { note("after"); });
+  watch.idle = true;
+  EXPECT_EQ(clock.next_due(), 10u);
+  EXPECT_EQ(clock.next_event(), 25u);
+  clock.advance(65);
+  EXPECT_EQ(order, "10-20 early25 before30 30-60 after60 ");
+  clock.rouse(watch);
+  EXPECT_EQ(clock.next_event(), 70u);
+  clock.advance(5);
+  EXPECT_EQ(order, "10-20 early25 before30 30-60 after60 call70 ");
+  watch.idle = true;
+  order.clear();
+  EXPECT_EQ(clock.next_event(), ~std::uint64_t{0});
+  EXPECT_TRUE(clock.advance(100ull * 365 * 86400 * 1000000000));  // at once
+  EXPECT_EQ(order, "80-3153600000000000070 ");
+}
+
+// REQ: SMP-21
+TEST(Clock, IdleCallsThatAreLateAreLate) {
+  CpuSet cpus({.count = 1});
+  cpus.bind(0);
+  Clock& clock = cpus.clock();
+  std::string order;
+  Watch watch;
+  watch.idle = true;
+  watch.skipped = [&](std::uint64_t first, std::uint64_t last) {
+    order += std::to_string(first) + "-" + std::to_string(last) + " ";
+  };
+  clock.schedule(
+      10, 10, [&] { order += "call "; }, watch);
+  {
+    const CriticalSection section;
+    clock.advance(35);
+  }
+  clock.advance(30);
+  EXPECT_EQ(order, "35-35 40-60 ");
+}
+
+// Two of them do not keep each other from leaping.
+TEST(Clock, IdleCalloutsLeapOverEachOther) {
+  Clock clock(false);
+  int told = 0;
+  Watch watches[2];
+  for (Watch& watch : watches) {
+    watch.idle = true;
+    watch.skipped = [&](std::uint64_t, std::uint64_t) { ++told; };
+  }
+  clock.schedule(
+      10, 10, [] {}, watches[0]);
+  clock.schedule(
+      15, 10, [] {}, watches[1]);
+  clock.advance(1'000'000'000'000);
+  EXPECT_EQ(told, 2);
+}
+
+// REQ: SMP-23
+TEST(Clock, AWatchIsToldOfItsDeadline_InWhateverSection) {
+  CpuSet cpus({.count = 1});
+  cpus.bind(0);
+  Clock& clock = cpus.clock();
+  int told = 0, calls = 0;
+  Watch watch;
+  watch.overdue = [&] { ++told; };
+  watch.deadline = 45;
+  clock.schedule(
+      10, 10,
+      [&] {
+        ++calls;
+        watch.deadline = clock.now() + 45;
+      },
+      watch);
+  clock.advance(100);
+  EXPECT_EQ(calls, 10);
+  EXPECT_EQ(told, 0);
+  for (int round = 1; round <= 2; ++round) {
+    const CriticalSection section;
+    const std::uint64_t due = watch.deadline;
+    while (clock.now() < due) clock.advance(1);
+    EXPECT_EQ(told, round - 1);
+    clock.advance(1);
+    EXPECT_EQ(told, round);
+    clock.advance(100);
+    EXPECT_EQ(told, round);
+  }
+}
+
 TEST(Clock, SpinningRunsNothing) {
   Clock clock(false);
   bool ran = false;

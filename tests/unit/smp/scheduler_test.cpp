@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Simulated threads under one baton.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
 #include <dtmalloc/smp/cpu.hpp>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -113,6 +115,64 @@ TEST(Scheduler, LongWaitIsInterrupted) {
       cpus.set_interrupt_check(nullptr);
       EXPECT_TRUE(cpus.sleep_until(cpus.clock().now() + 1000));
     }
+  }
+}
+
+// Voluntary context switches of this process so far.
+long switches() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
+}
+
+// REQ: SMP-22
+TEST(Scheduler, AnIdleMachineSleepsUntilItIsWoken) {
+  for (const RunMode mode : {RunMode::deterministic, RunMode::parallel}) {
+    CpuSet cpus({.count = 2, .real_clock = true, .mode = mode});
+    cpus.bind(0);
+    std::atomic<bool> stop{false};
+    cpus.set_interrupt_check([&] { return stop.load(); });
+    const auto hour = [&] { return cpus.clock().now() + 3600'000'000'000; };
+    const auto after = [](const std::function<void()>& body) {
+      return std::thread([body] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        body();
+      });
+    };
+    // A signal's handler.
+    std::thread signal = after([&] {
+      stop = true;
+      Clock::wake();
+    });
+    const long before = switches();
+    EXPECT_FALSE(cpus.sleep_until(hour()));
+    EXPECT_LT(switches() - before, 15);
+    signal.join();
+    // Another thread makes something due, at once and by an alarm.
+    stop = false;
+    std::thread other = after([&] { cpus.clock().schedule(0, 0, [&] { stop = true; }); });
+    EXPECT_FALSE(cpus.sleep_until(hour()));
+    other.join();
+    stop = false;
+    Alarm alarm;
+    cpus.clock().schedule(alarm, [&] { stop = true; });
+    other = after([&] { cpus.clock().arm(alarm, 0); });
+    EXPECT_FALSE(cpus.sleep_until(hour()));
+    other.join();
+    // Idle passes do not wake it; once there is something to do they do.
+    stop = false;
+    Watch watch;
+    watch.idle = true;
+    watch.skipped = [](std::uint64_t, std::uint64_t) {};
+    const CalloutId passes = cpus.clock().schedule(
+        cpus.clock().now(), 1000000, [&] { stop = true; }, watch);
+    other = after([&] { cpus.clock().rouse(watch); });
+    const long idle = switches();
+    EXPECT_FALSE(cpus.sleep_until(hour()));
+    EXPECT_LT(switches() - idle, 15);
+    other.join();
+    cpus.clock().cancel(passes);
+    cpus.set_interrupt_check(nullptr);
   }
 }
 
