@@ -158,8 +158,7 @@ Result<void> Session::claim_anonymous() {
   impl_ = std::move(claimed);
   framework.close();  // of the two openings one is left
   const std::lock_guard lock(impl_->mutex);
-  impl_->schedule();
-  impl_->guarded_pass();
+  impl_->begin_passes();
   return {};
 }
 

@@ -10,49 +10,11 @@
 namespace dtmalloc::dtrace {
 namespace {
 
-constexpr std::uint64_t kSecond = 1000000000;
-constexpr std::uint64_t kSlowestStatus = 10 * kSecond;
-
 std::string plural(std::uint64_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 }  // namespace
-
-std::uint64_t Session::Impl::status_interval() const {
-  return std::min(options.get("statusrate", kSecond), kSlowestStatus);
-}
-
-std::uint64_t Session::Impl::pass_interval() const {
-  // Nothing of policies fill and ring is read before the end.
-  if (consumer.config.policy != BufferPolicy::switch_) return status_interval();
-  return std::min(
-      {options.get("switchrate", kSecond), options.get("aggrate", kSecond), status_interval()});
-}
-
-void Session::Impl::schedule() {
-  interval = pass_interval();
-  Clock& clock = framework.cpus().clock();
-  callout = clock.schedule(clock.now() + interval, interval, [this] {
-    const std::unique_lock lock(mutex, std::try_to_lock);
-    if (lock.owns_lock()) guarded_pass();
-  });
-  scheduled = true;
-}
-
-void Session::Impl::guarded_pass() {
-  if (!active || stopped || passing) return;
-  struct Guard {
-    bool& flag;
-    explicit Guard(bool& flag) : flag(flag) { flag = true; }
-    ~Guard() { flag = false; }
-  } guard(passing);
-  pass(false);
-  if (stopped || pass_interval() == interval) return;
-  // setopt() changed a rate.
-  framework.cpus().clock().stop(callout);
-  schedule();
-}
 
 void Session::Impl::report_drop(const char* tag, std::uint64_t count, const std::string& text,
                                 int cpu) {
@@ -100,16 +62,12 @@ bool Session::Impl::check_status(bool final) {
 }
 
 void Session::Impl::pass(bool final) {
-  const std::uint64_t now = framework.cpus().clock().now();
-  const auto due = [&](std::uint64_t* last, std::uint64_t rate) {
-    if (!final && !first_pass && now - *last < rate) return false;
-    *last = now;
-    return true;
+  const auto due = [&](Turn& turn, std::uint64_t rate) {
+    return take_turn(turn, rate, final || first_pass);
   };
-  if (due(&last_status, status_interval()) && !check_status(final)) return;
-  if (due(&last_aggregation, options.get("aggrate", kSecond))) take_aggregations();
-  const bool readable = final || consumer.config.policy == BufferPolicy::switch_;
-  if (readable && due(&last_switch, options.get("switchrate", kSecond))) take_records(final);
+  if (due(status_turn, status_interval()) && !check_status(final)) return;
+  if (due(aggregation_turn, aggregation_rate())) take_aggregations();
+  if ((final || reads_buffers()) && due(switch_turn, switch_rate())) take_records(final);
   first_pass = false;
   if (aborted && !final) abort();
 }

@@ -330,8 +330,7 @@ Result<void> Session::go() {
   if (impl.options.is_set("destructive") && !impl.quiet()) {
     impl.message("allowing destructive actions");
   }
-  impl.schedule();
-  impl.guarded_pass();
+  impl.begin_passes();
   return {};
 }
 

@@ -92,7 +92,13 @@ struct Session::Impl {
   bool scheduled = false;      // `callout` was made
   std::uint64_t interval = 0;  // of the callout
   bool aborted = false;        // processing stops: no END, no further output
-  std::uint64_t last_switch = 0, last_aggregation = 0, last_status = 0;
+  struct Turn {
+    std::uint64_t time = 0;  // of the last one, and in which pass
+    std::uint64_t pass = 0;
+  };
+  Turn switch_turn, aggregation_turn, status_turn;
+  std::uint64_t passes = 0;        // begun so far
+  std::uint64_t fired_before = 0;  // the last pass before which something had fired
   bool first_pass = true;
   AggStore aggregations;
   std::vector<std::uint64_t> aggregation_drops;  // reported so far, by CPU
@@ -146,12 +152,20 @@ struct Session::Impl {
   void collect_notes();
   std::vector<std::string> notes;
 
-  // --- pass.cpp
-  void guarded_pass();  // unless tracing has ended. Requires: mutex held
-  void pass(bool final);
+  // --- turns.cpp. Requires: mutex held
+  void guarded_pass();  // unless tracing has ended
+  void begin_passes();
   void schedule();
+  void skip_passes(std::uint64_t first, std::uint64_t last);
+  bool take_turn(Turn& turn, std::uint64_t rate, bool always);
   std::uint64_t pass_interval() const;
   std::uint64_t status_interval() const;
+  std::uint64_t aggregation_rate() const;
+  std::uint64_t switch_rate() const;
+  bool reads_buffers() const;  // before the end
+
+  // --- pass.cpp
+  void pass(bool final);
   // False: tracing has ended.
   bool check_status(bool final);
   void fail_processing(std::string_view why);  // says so; abort() follows

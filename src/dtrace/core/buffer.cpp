@@ -48,7 +48,25 @@ bool PrincipalBuffer::reserve(std::size_t bytes, BufferPolicy how) {
 
 void PrincipalBuffer::turn_on() {
   on = size > 0;
-  limit = policy == BufferPolicy::switch_ ? size : 0;
+  grant();
+}
+
+void PrincipalBuffer::grant() {
+  limit.store(on && policy == BufferPolicy::switch_ ? size : 0, std::memory_order_relaxed);
+}
+
+bool PrincipalBuffer::want(Wanted who) {
+  const auto bit = static_cast<std::uint8_t>(who);
+  const bool news = (wanted.fetch_or(bit, std::memory_order_acq_rel) & bit) == 0;
+  limit.store(0, std::memory_order_relaxed);
+  return news;
+}
+
+bool PrincipalBuffer::answer() {
+  if (wanted.load(std::memory_order_relaxed) == 0) return false;
+  wanted.exchange(0, std::memory_order_acq_rel);
+  grant();
+  return true;
 }
 
 bool PrincipalBuffer::reserve(std::size_t needed, std::uint32_t alignment,

@@ -42,6 +42,10 @@ inline constexpr std::size_t kSmallestBuffer = 8;
 
 enum class BufferPolicy : std::uint8_t { switch_, fill, ring };
 
+// Who wants to know when a CPU fires, as bits: the consumer's passes, which rest while nothing
+// fires; the deadman, once the consumer was not heard of.
+enum class Wanted : std::uint8_t { passes = 1, deadman = 2 };
+
 // Where a clause writes its record: a principal buffer or a CPU's part of a speculation.
 struct RecordSpace {
   std::byte* active = nullptr;
@@ -50,7 +54,9 @@ struct RecordSpace {
 
 struct PrincipalBuffer : RecordSpace {
   // What a firing may use without reserve(): the size under policy switch once it is on, else 0.
-  std::size_t limit = 0;
+  // 0, too, while somebody wants to know of the next firing: `wanted` says who (Wanted).
+  std::atomic<std::size_t> limit{0};
+  std::atomic<std::uint8_t> wanted{0};
   std::size_t size = 0;
   std::uint64_t drops = 0;  // since the last take()
   std::byte* other = nullptr;
@@ -70,6 +76,10 @@ struct PrincipalBuffer : RecordSpace {
   // `bytes` is a multiple of 8.
   bool reserve(std::size_t bytes, BufferPolicy how = BufferPolicy::switch_);
   void turn_on();
+  // The next firing comes to answer(). Any thread's. False: that was so already.
+  bool want(Wanted who);
+  // The owner's. False: nobody wanted to know.
+  bool answer();
 
   // Room for `needed` bytes, aligned, where `limit` does not already grant it: where it starts. A
   // ring gives up its oldest records, whose sizes are `sizes[epid]`. False: the clause does not
@@ -84,6 +94,9 @@ struct PrincipalBuffer : RecordSpace {
   // Hands out what was recorded: under policy switch what came since the last call, valid until the
   // next; otherwise all there is.
   Taken take();
+
+ private:
+  void grant();
 };
 
 }  // namespace dtmalloc::dtrace

@@ -129,6 +129,7 @@ StepKind step_of(ActionKind kind) {
 
 Consumer::Consumer(Framework::Impl& framework)
     : framework_(framework), cleaner_(framework.cpus.clock()) {
+  watch_.overdue = [this] { overdue(); };
   const std::lock_guard lock(framework_.mutex);
   cookie_ = kCookieBase + framework_.consumers_made++ * 0x1000;
   framework_.consumers.push_back(this);
@@ -453,7 +454,10 @@ ConsumerCpu* Consumer::join(Cpu& cpu, std::size_t** refused) {
     return refuse(speculates_ ? &config.specsize : nullptr);
   }
   const Activity now = activity();
-  if (now != Activity::inactive && now != Activity::warmup) state->buffer.turn_on();
+  if (now != Activity::inactive && now != Activity::warmup) {
+    state->buffer.turn_on();
+    state->buffer.want(Wanted::passes);
+  }
   if (!state->local_bytes.reserve(local_layout_.size)) return refuse(nullptr);
   state->locals.resize(local_layout_.slots.size());
   if (!state->memos.reserve(memo_limit_ * sizeof(QuickMemo))) return refuse(nullptr);
@@ -607,12 +611,33 @@ int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   return 0;
 }
 
-void Consumer::listen(std::uint64_t until) {
-  if (!config.destructive) deadline_.store(until + kDeadmanTimeout, std::memory_order_relaxed);
+void Consumer::hear_until(std::uint64_t time) {
+  if (!config.destructive) {
+    watch_.deadline.store(time + kDeadmanTimeout, std::memory_order_relaxed);
+  }
+}
+
+bool Consumer::rest() {
+  bool fired = false;
+  for (int cpu = 0; cpu < framework_.cpus.count(); ++cpu) {
+    ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
+    if (state == nullptr) continue;
+    framework_.cpus.run_on_cpu(framework_.cpus.cpu(cpu), [&] {
+      if (state->buffer.on && state->buffer.want(Wanted::passes)) fired = true;
+    });
+  }
+  return fired;
+}
+
+void Consumer::overdue() {
+  for (auto& slot : cpus_) {
+    ConsumerCpu* state = slot.load(std::memory_order_acquire);
+    if (state != nullptr) state->buffer.want(Wanted::deadman);
+  }
 }
 
 Consumer::Status Consumer::status(std::uint64_t interval) {
-  listen(framework_.cpus.clock().now() + interval);
+  hear_until(framework_.cpus.clock().now() + interval);
   Status status;
   status.busy_speculations = speculations_.busy();
   status.unavailable_speculations = speculations_.unavailable();

@@ -230,6 +230,12 @@ class Consumer {
   DynamicSpace::Drops drops(const VariableDesc& variable) const {
     return dynamic_.drops(variable.scope, variable.id);
   }
+  // The deadman waits for that time before it counts.
+  void hear_until(std::uint64_t time);
+  // Whose callout is the passes': a firing after rest() clears `idle`.
+  Watch& watch() { return watch_; }
+  // Whether anything fired since the last rest(); the next firing will tell the watch.
+  bool rest();
   struct Taken {
     PrincipalBuffer::Taken records;
     std::uint64_t time = 0;  // the clock when the buffer was exchanged
@@ -283,9 +289,10 @@ class Consumer {
   }
   void know_size(const Ecb& ecb);
   std::size_t end_needs() const;  // what END's records may take
-  void listen(std::uint64_t until);
   void clean();
   int reserve_dynamic(const ProgramSpace& space);
+  void overdue();
+  bool make_room(const Ecb& ecb, PrincipalBuffer& buffer, std::size_t* start);
   void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
   bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple, QuickMemo* memo);
   static void prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::size_t start);
@@ -332,8 +339,7 @@ class Consumer {
   std::vector<std::vector<std::uint32_t>> size_tables_;
   Speculations speculations_;
   Cleaner cleaner_;
-  // Firings after this time kill the consumer: see listen().
-  std::atomic<std::uint64_t> deadline_{~std::uint64_t{0}};
+  Watch watch_;
   std::atomic<std::uint64_t> error_drops_{0};
   std::mutex join_mutex_;  // never held while another lock is taken or a CPU is waited for
   std::vector<std::unique_ptr<ConsumerCpu>> cpu_states_;

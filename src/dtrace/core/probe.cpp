@@ -433,6 +433,21 @@ void Consumer::fire_first_callback(ProbeId, std::uintptr_t arg0, std::uintptr_t 
   fire_clause<&Consumer::fire_first>(arg0, arg1, arg2, arg3, arg4);
 }
 
+// Room for a record that the buffer's limit does not grant, and an answer to who wanted to know.
+// False: the clause does not run.
+[[gnu::cold, gnu::noinline]] bool Consumer::make_room(const Ecb& ecb, PrincipalBuffer& buffer,
+                                                      std::size_t* start) {
+  if (buffer.answer()) {
+    Clock& clock = framework_.cpus.clock();
+    clock.rouse(watch_);
+    if (clock.now() > watch_.deadline.load(std::memory_order_relaxed)) {
+      activity_.store(Activity::killed, std::memory_order_release);
+      return false;
+    }
+  }
+  return buffer.reserve(ecb.needed, ecb.alignment, record_sizes(), start);
+}
+
 void Consumer::fire_first(Ecb& ecb, Firing& firing) {
   if (activity() == Activity::inactive) return;
   if (ConsumerCpu* state = cpu_state(*firing.cpu); state != nullptr) start_firing(state->dif);
@@ -449,23 +464,23 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
   ConsumerCpu& state = *found;
   PrincipalBuffer& buffer = state.buffer;
   std::size_t start = align_record(buffer.used, ecb.alignment);
-  const bool granted = start + ecb.needed <= buffer.limit;
-  if (__builtin_expect(!granted, 0) &&
-      !buffer.reserve(ecb.needed, ecb.alignment, record_sizes(), &start)) {
-    return;
+  std::byte* scratch = nullptr;  // of policies fill and ring
+  if (__builtin_expect(start + ecb.needed > buffer.limit.load(std::memory_order_relaxed), 0)) {
+    if (!make_room(ecb, buffer, &start)) return;
+    if (buffer.policy != BufferPolicy::switch_) scratch = buffer.other;
   }
   RecordSpace* space = &buffer;
   std::byte* record = buffer.active + start;
   prepare(ecb, firing, state, start);
   DifState& dif = state.dif;
-  if (__builtin_expect(!granted, 0)) {
-    dif.scratch = buffer.other;
+  if (__builtin_expect(scratch != nullptr, 0)) {
+    dif.scratch = scratch;
     dif.scratch_size = buffer.size;
   }
   std::uint64_t recorded_at = 0;
   if (ecb.size != 0) {
     recorded_at = stamp(firing);
-    if (__builtin_expect(recorded_at > deadline_.load(std::memory_order_relaxed), 0)) {
+    if (__builtin_expect(recorded_at > watch_.deadline.load(std::memory_order_relaxed), 0)) {
       activity_.store(Activity::killed, std::memory_order_release);
       return;
     }

@@ -56,7 +56,9 @@ DTM_INLINE std::uint64_t* remembered(const QuickClause& clause, const QuickStep&
 DTM_INLINE bool ready(const QuickClause& clause, const ConsumerCpu& state,
                       const std::atomic<Activity>& activity) {
   return __builtin_expect(activity.load(std::memory_order_acquire) == Activity::active, 1) &&
-         __builtin_expect(state.buffer.used + clause.room <= state.buffer.limit, 1);
+         __builtin_expect(
+             state.buffer.used + clause.room <= state.buffer.limit.load(std::memory_order_relaxed),
+             1);
 }
 
 // The low bytes of a word.
@@ -205,8 +207,8 @@ void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, 
   words[4] = arg4;
   if (Records || clause.needs_time) {
     words[kWordTimestamp] = cpu.machine->clock().now();
-    if (Records && __builtin_expect(words[kWordTimestamp] >
-                                        clause.consumer->deadline_.load(std::memory_order_relaxed),
+    if (Records && __builtin_expect(words[kWordTimestamp] > clause.consumer->watch_.deadline.load(
+                                                                std::memory_order_relaxed),
                                     0)) {
       clause.consumer->activity_.store(Activity::killed, std::memory_order_release);
       return;

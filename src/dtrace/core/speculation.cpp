@@ -164,6 +164,7 @@ bool Consumer::commit(ConsumerCpu& state, std::uint32_t id) {
 
 // Appends the part's records to the principal buffer with the time of the commit.
 void Consumer::copy_committed(ConsumerCpu& state, SpecPart& part) {
+  if (state.buffer.answer()) framework_.cpus.clock().rouse(watch_);
   owner_add(state.speculative.dropped, part.drops);
   part.drops = 0;
   const std::size_t bytes = std::exchange(part.used, 0);
