@@ -114,6 +114,35 @@ TEST(DVersion, HidesLaterNames) {
   EXPECT_EQ(middle.add("BEGIN {trace(strstr(\"a\", \"b\")); cpu = 3;}"), "");
 }
 
+// REQ: DSTRUCT-25
+TEST_F(DLibrary, BindsNamesToVersions) {
+  file("a/x.d",
+       "inline int old = 1;\ninline int new = 2;\nint var;\ninline int elem[int i] = i + 40;\n"
+       "#pragma D binding \"1.5\" new\n#pragma D binding \"1.6.1\" var\n"
+       "#pragma D binding \"1.6.1\" elem\n#pragma D binding \"1.0\" old\n");
+  const std::string all = "BEGIN {var = 3; printf(\"%d%d%d%d\", old, new, var, elem[2])}";
+  EXPECT_EQ(session_.add(all), "");
+  // Another program's names are not seen, and may be used anew.
+  EXPECT_TRUE(session_.session->set_option("version=1.6"));
+  EXPECT_EQ(session_.add("BEGIN {printf(\"%d%d\", old, new)}"), "");
+  EXPECT_THAT(session_.add("BEGIN {trace(var)}"), HasSubstr("failed to resolve var"));
+  EXPECT_THAT(session_.add("BEGIN {trace(elem[1])}"), HasSubstr("elem"));
+  EXPECT_EQ(session_.add("string var; BEGIN {var = \"text\"}"), "");
+  EXPECT_EQ(session_.add("BEGIN {trace(strlen(var))}"), "");
+  EXPECT_THAT(session_.add("#pragma D option version=1.4\ninline int more = new;", "y.d"),
+              HasSubstr("failed to resolve new"));
+  EXPECT_EQ(session_.add("inline int new = 7;\nBEGIN {trace(new + old)}", "z.d"), "");
+  // What a program binds itself it still sees; what refused it leaves nothing behind.
+  EXPECT_EQ(session_.add("int own;\n#pragma D binding \"1.9\" own\nBEGIN {own = 1}", "o.d"), "");
+  EXPECT_THAT(session_.add("BEGIN {trace(own)}"), HasSubstr("failed to resolve own"));
+  EXPECT_THAT(session_.add("int bad;\n#pragma D binding \"1.9\" bad\nBEGIN {nope}", "b.d"),
+              HasSubstr("nope"));
+  EXPECT_EQ(session_.add("int good; BEGIN {good = 1}"), "");
+  EXPECT_EQ(session_.add("BEGIN {trace(good)}"), "");
+  EXPECT_THAT(session_.add("#pragma D binding \"1.9\" old\nBEGIN {}", "s.d"),
+              HasSubstr("#pragma binding cannot modify entity defined outside program scope"));
+}
+
 // REQ: DSTRUCT-22
 TEST(DLexer, TakesSomeKeywordsAsMembers) {
   for (const char* name :

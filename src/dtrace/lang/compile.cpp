@@ -16,11 +16,21 @@ namespace {
 class Compiler {
  public:
   Compiler(const CompileInput& input, Catalog& catalog, ProgramSpace& space)
-      : input_(input), catalog_(catalog), space_(space), source_(input_), symbols_(space) {
+      : input_(input),
+        catalog_(catalog),
+        space_(space),
+        source_(input_),
+        symbols_(space, input_.version) {
     if (!input.set_option || !input.settings) return;
     input_.set_option = [this, &input](std::string_view name, std::string_view value) {
       std::string refusal = input.set_option(name, value);
-      if (refusal.empty()) static_cast<CompileSettings&>(input_) = input.settings();
+      if (!refusal.empty()) return refusal;
+      static_cast<CompileSettings&>(input_) = input.settings();
+      if (name == "version") {
+        Symbols known(space_, input_.version);
+        symbols_.globals.swap(known.globals);
+        symbols_.inlines.swap(known.inlines);
+      }
       return refusal;
     };
   }
@@ -77,7 +87,17 @@ class Compiler {
         return;
       case Pragma::binding:
         if (!defined_here(pragma)) unused(pragma, "binding");
+        bind(pragma.name, pragma.version);
         return;
+    }
+  }
+
+  // Programs in an earlier version of the language do not see the name.
+  void bind(const std::string& name, std::uint32_t version) {
+    if (const auto found = symbols_.inlines.find(name); found != symbols_.inlines.end()) {
+      found->second->version = version;
+    } else {
+      space_.definitions->versions.insert_or_assign(symbols_.globals.at(name), version);
     }
   }
 
@@ -352,6 +372,7 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
     definitions.inlines.resize(inlines);
     definitions.translators.resize(translators);
     definitions.providers.resize(providers);
+    std::erase_if(definitions.versions, [&](const auto& one) { return one.first >= variables; });
     return std::move(error.diagnostic);
   }
 }

@@ -6,7 +6,9 @@
 //               stand for each use, so what uses them is no tree but a graph without cycles.
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +32,7 @@ struct InlineDefinition {
   std::deque<Binding> parameters;
   const Node* body = nullptr;
   Attribute attribute = kMostStable;
+  std::uint32_t version = 0;  // of the language that brought it: #pragma D binding
 };
 
 struct Translator {
@@ -64,7 +67,8 @@ struct Definitions {
   std::vector<std::unique_ptr<InlineDefinition>> inlines;
   std::vector<std::unique_ptr<Translator>> translators;
   std::vector<ProviderDefinition> providers;
-  std::vector<std::deque<Node>> trees;  // of the programs that defined something
+  std::map<std::size_t, std::uint32_t> versions;  // of variables that #pragma D binding names
+  std::vector<std::deque<Node>> trees;            // of the programs that defined something
 
   std::size_t size() const { return inlines.size() + translators.size() + providers.size(); }
 };

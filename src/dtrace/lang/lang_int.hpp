@@ -20,6 +20,7 @@ struct Pragma {
   Place place;
   Attribute attribute;
   std::string part;  // of a provider; the class of a dependency
+  std::uint32_t version = 0;
 };
 
 // ---- 1. lexer.cpp, lex_literal.cpp, pragma.cpp: characters -> tokens
@@ -83,9 +84,10 @@ class Lexer {
   std::vector<Pragma> pragmas_;
 };
 
-// Where names are in a ProgramSpace.
+// Where names are in a ProgramSpace, for a program in this version of the language: what a later
+// version brought is not there.
 struct Symbols {
-  explicit Symbols(const ProgramSpace& space);
+  explicit Symbols(const ProgramSpace& space, std::uint32_t version = kDVersion);
   using Names = std::unordered_map<std::string, std::size_t>;
   Names globals, locals, threads, aggregations;
   Names& of(Scope scope) {

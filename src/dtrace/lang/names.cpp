@@ -244,14 +244,18 @@ std::vector<std::string> all_names(const ProgramSpace& space) {
   return names;
 }
 
-Symbols::Symbols(const ProgramSpace& space) {
-  for (std::size_t i = 0; space.definitions != nullptr && i < space.definitions->inlines.size();
-       ++i) {
-    const auto& definition = space.definitions->inlines[i];
-    inlines.emplace(definition->name, definition.get());
+Symbols::Symbols(const ProgramSpace& space, std::uint32_t version) {
+  const Definitions* definitions = space.definitions.get();
+  for (std::size_t i = 0; definitions != nullptr && i < definitions->inlines.size(); ++i) {
+    const auto& definition = definitions->inlines[i];
+    if (definition->version <= version) inlines.emplace(definition->name, definition.get());
   }
   for (std::size_t i = 0; i < space.variables.size(); ++i) {
     const VariableDesc& variable = space.variables[i];
+    if (definitions != nullptr) {
+      const auto bound = definitions->versions.find(i);
+      if (bound != definitions->versions.end() && bound->second > version) continue;
+    }
     of(variable.scope).emplace(variable.name, i);
   }
   for (std::size_t i = 0; i < space.aggregations.size(); ++i) {

@@ -141,7 +141,7 @@ void Lexer::pragma_attributes(const std::vector<std::string_view>& words, const 
                  fmt::format("invalid attributes specified by #pragma {}", words[2]));
   }
   superfluous(words, provider ? 7 : 5, place);
-  Pragma pragma{Pragma::attributes, std::string(words[provider ? 5 : 4]), place, *attribute, {}};
+  Pragma pragma{Pragma::attributes, std::string(words[provider ? 5 : 4]), place, *attribute, {}, 0};
   if (provider) {
     pragma.kind = Pragma::provider_attributes;
     pragma.part = words[6];
@@ -162,12 +162,13 @@ void Lexer::pragma_binding(const std::vector<std::string_view>& words, const Pla
     source_.fail("D_PRAGMA_MALFORM", place,
                  fmt::format("malformed #pragma {} \"version\" <ident>", words[2]));
   }
-  if (!parse_version(words[3].substr(1, words[3].size() - 2))) {
+  const auto version = parse_version(words[3].substr(1, words[3].size() - 2));
+  if (!version) {
     source_.fail("D_PRAGMA_INVAL", place,
                  fmt::format("invalid version string specified by #pragma {}", words[2]));
   }
   superfluous(words, 5, place);
-  pragmas_.push_back({Pragma::binding, std::string(words[4]), place, {}, {}});
+  pragmas_.push_back({Pragma::binding, std::string(words[4]), place, {}, {}, *version});
 }
 
 // depends_on <library|module|provider> <name>.
@@ -185,7 +186,7 @@ void Lexer::pragma_depends_on(const std::vector<std::string_view>& words, const 
   if (kind == "library" && !input_.library) {
     source_.fail("D_PRAGMA_DEPEND", place, "main program may not explicitly depend on a library");
   }
-  pragmas_.push_back({Pragma::depends_on, std::string(words[4]), place, {}, std::string(kind)});
+  pragmas_.push_back({Pragma::depends_on, std::string(words[4]), place, {}, std::string(kind), 0});
 }
 
 std::optional<std::uint32_t> parse_version(std::string_view text) {
