@@ -62,6 +62,7 @@ void add_tracing_flags(CLI::App& app, FlagValues& flags) {
       {'d', nullptr, "print the programs without if and else"},
       {'e', nullptr, "compile the programs and run nothing"},
       {'S', nullptr, "print the intermediate code"},
+      {'O', nullptr, "print aggregations at the end of structured output too"},
       {'v', nullptr, "print the stability of each program"},
       {'q', nullptr, "print only what the D programs print (-x quiet)"},
       {'Z', nullptr, "descriptions may match nothing (-x zdefs)"},
@@ -108,7 +109,9 @@ struct RunParser {
     app.add_option("--report", options.reports, "reports after the run, joined by commas; below")
         ->type_name("LIST")
         ->allow_extra_args(false);
-    app.add_flag("--json", json, "reports as JSON, the tables of vmstat(8) as libxo prints it");
+    app.add_flag("--json", json,
+                 "reports as JSON, the tables of vmstat(8) as libxo prints it; without --report "
+                 "what D programs print (-x oformat=json)");
     app.add_flag("--xml", xml, "the same as XML");
     app.add_flag("--libxo{json}", libxo, "the same: --libxo or --libxo=json, --libxo=xml");
     app.add_flag("--strict", options.strict, "leaks, drops and errors end with status 5");

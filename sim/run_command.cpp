@@ -26,11 +26,6 @@ class Run {
   // Nothing: refused, and `refusal` is the exit status; a program's own statuses never are one.
   std::optional<int> all(const std::vector<dtrace::ProgramSource>& sources, int& refusal) {
     refusal = kRefused;
-    if (!options_.libxo.empty() && options_.reports.empty() && !sources.empty()) {
-      complain("--" + options_.libxo + " formats reports: expected --report vmstat-m with it");
-      refusal = kUsage;
-      return std::nullopt;
-    }
     if (!machine_.boot()) return std::nullopt;
     Kernel& kernel = machine_.kernel();
     // A sysctl may name a zone that the workload makes at boot.
@@ -45,7 +40,10 @@ class Run {
         const auto enabling = kept_anonymous(anonymous_file(options_.tracing.anonymous));
         if (!enabling || !tracing.start_anonymous(*enabling)) return std::nullopt;
       }
-      if (!tracing.set_options(options_.tracing)) return std::nullopt;
+      TracingOptions asked = options_.tracing;
+      if (!options_.libxo.empty() && options_.reports.empty())
+        asked.settings.push_back({"--" + options_.libxo, "oformat=" + options_.libxo});
+      if (!tracing.set_options(asked)) return std::nullopt;
       for (const dtrace::ProgramSource& source : sources)
         if (!tracing.compile(source)) return std::nullopt;
       if (!tracing.enable(options_.tracing)) return std::nullopt;

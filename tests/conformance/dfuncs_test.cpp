@@ -283,6 +283,25 @@ TEST_F(DFunctions, PrintfOfFloatingPointAndWideText) {
                 "*this->d, *this->d, *this->d);"),
             "1.500000e+00 1.500000E+00 1.500000 1.5 1.5|    1.50|1.5     |");
   EXPECT_EQ(run(one_and_a_half + "printf(\"%f %g\", *this->f, *this->f);"), "0.250000 0.25");
+  // The 80 bits of x87 in 16 bytes: 1.5 and -2^100.
+  const std::string extended =
+      "this->p = (uint64_t *)alloca(16); *this->p = 0xc000000000000000; this->p[1] = 0x3fff; "
+      "this->q = (uint64_t *)alloca(16); *this->q = 0x8000000000000000; this->q[1] = 0xc063; "
+      "this->d = (long double *)this->p; this->e = (long double *)this->q; ";
+  EXPECT_EQ(run(extended + "printf(\"%Lf %Le %LG|%10.2Lf|%Lg\", *this->d, *this->d, *this->d, "
+                           "*this->d, *this->e);"),
+            "1.500000 1.500000e+00 1.5|      1.50|-1.26765e+30");
+  EXPECT_EQ(run(extended + "printf(\"%f %g\", *this->d, *this->e);"), "1.500000 -1.26765e+30");
+  // wchar_t is an int; a width counts bytes.
+  const std::string wide =
+      "this->w = (struct wide *)alloca(16); this->w->text[0] = 0x20ac; this->w->text[1] = 0x41; "
+      "this->w->text[2] = 0xe9; this->w->text[3] = 0; ";
+  const std::string declared = "typedef int wchar_t; struct wide { wchar_t text[4]; }; BEGIN {";
+  run_program(declared + wide +
+                  "printf(\"%ls|%ws|%9ls|%-9ws|\", this->w->text, this->w->text, this->w->text, "
+                  "this->w->text);}",
+              {"quiet"});
+  EXPECT_EQ(out, "\u20acA\u00e9|\u20acA\u00e9|   \u20acA\u00e9|\u20acA\u00e9   |\n") << err;
 }
 
 // REQ: DFUNCS-32

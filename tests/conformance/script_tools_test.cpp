@@ -83,6 +83,72 @@ TEST_F(ScriptTools, WarningsHaveAPlaceAndAnAdvice) {
       << late.out;
 }
 
+// REQ: DCMD-60
+TEST_F(ScriptTools, CheckKnowsHowLongNamesAre) {
+  const auto told = [this](const std::string& program, const std::string& words) {
+    const Ran ran = check(program, words);
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    return ran.out;
+  };
+  const struct {
+    const char* what;
+    std::size_t longest;
+    std::string before, after;
+  } fields[] = {{"provider", 63, "", ":::"},
+                {"module", 63, ":", "::"},
+                {"function", 191, "::", ":"},
+                {"name", 63, ":::", ""}};
+  for (const auto& field : fields) {
+    const std::string longest(field.longest, 'x');
+    EXPECT_EQ(told(field.before + longest + field.after + "{@ = count();}", "-Z"), "");
+    const std::string most = std::to_string(field.longest);
+    const std::string one_more = std::to_string(field.longest + 1);
+    EXPECT_EQ(told(field.before + longest + "y" + field.after + "{@ = count();}", "-Z"),
+              "s.d:1:1: warning: no probe has a " + std::string(field.what) + " of " + one_more +
+                  " characters: a kernel cuts names after " + most + "\n  instead: " + longest +
+                  "\n");
+    // Of a pattern what it matches at least.
+    EXPECT_EQ(
+        told(field.before + longest.substr(1) + "[abc]***" + field.after + "{@ = count();}", "-Z"),
+        "");
+    EXPECT_NE(told(field.before + longest + "?*" + field.after + "{@ = count();}", "-Z")
+                  .find("of " + one_more + " characters"),
+              std::string::npos);
+  }
+  const std::string cut(191, 'y');
+  const std::string workload = "echo 'type M_Y \"" + cut + "tail\"' >w.wl\n";
+  const auto script = [&](const std::string& function) {
+    return run(workload + "echo 'dtmalloc::" + function + ":free {trace(1)}' >s.d\n" +
+               "dtmalloc check s.d w.wl");
+  };
+  EXPECT_EQ(script(cut).out,
+            "s.d:1:1: warning: the function is cut: the type's description has 195 characters, of "
+            "which a kernel takes 191\n");
+  const Ran refused = script(cut + "tail");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(
+      refused.err.find("the probes' function is as much of the description as a kernel takes"),
+      std::string::npos)
+      << refused.err;
+}
+
+// REQ: DCMD-61
+TEST_F(ScriptTools, RunPrintsADocument) {
+  const std::string start = "printf 'a = malloc 100 M_TEMP M_WAITOK' | dtmalloc run - -q ";
+  const std::string program = " -n 'END {trace(7)} dtmalloc:::malloc {@ = count()}'";
+  const std::string document = run(start + "-x oformat=json" + program).out;
+  EXPECT_NE(document.find("\"output\": [{\"value\":7}]"), std::string::npos) << document;
+  EXPECT_EQ(document.find("aggregation-data"), std::string::npos);
+  for (const char* style : {"--json", "--libxo", "--libxo=json"})
+    EXPECT_EQ(run(start + style + program).out, document) << style;
+  EXPECT_EQ(run(start + "--xml" + program).out, run(start + "-x oformat=xml" + program).out);
+  EXPECT_NE(run(start + "-O --json" + program).out.find("{\"keys\": [],\"count\":1}"),
+            std::string::npos);
+  EXPECT_EQ(
+      run(start + "--json --report types" + program).out,
+      "7\n                1\n{\"types\":[\"cache\",\"devbuf\",\"temp\",\"UMA\",\"UMAHash\"]}\n");
+}
+
 // REQ: DCMD-32
 TEST_F(ScriptTools, ScriptsCarryTheirTests) {
   const std::string files =

@@ -23,6 +23,29 @@ std::uint64_t record_size(const Clause& clause, std::uint32_t strsize) {
   return size;
 }
 
+// How many characters a name has at least that matches a pattern.
+std::size_t least_length(std::string_view pattern) {
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const std::size_t end = pattern[i] == '[' ? pattern.find(']', i + 2) : std::string_view::npos;
+    if (pattern[i] != '*') ++length;
+    if (pattern[i] == '\\') ++i;
+    if (end != std::string_view::npos) i = end;
+  }
+  return is_glob(pattern) ? length : pattern.size();
+}
+
+struct NameField {
+  const char* what;
+  std::string ProbeDescription::*name;
+  std::size_t longest;
+};
+constexpr NameField kNameFields[] = {
+    {"provider", &ProbeDescription::provider, kProviderNameLength - 1},
+    {"module", &ProbeDescription::module, kModuleNameLength - 1},
+    {"function", &ProbeDescription::function, kFunctionNameLength - 1},
+    {"name", &ProbeDescription::name, kNameLength - 1}};
+
 }  // namespace
 
 std::vector<Diagnostic> Session::warnings(ProgramId program) const {
@@ -60,6 +83,24 @@ std::vector<Diagnostic> Session::warnings(ProgramId program) const {
       warn("LINT_LATE_TYPE", clause,
            expected.substr(colon == expected.npos ? 0 : colon + 2) +
                " than tracing starts: the type gets no probes until another consumer starts",
+           {});
+    }
+    for (const NameField& field : kNameFields) {
+      const std::string& name = wanted.*field.name;
+      const std::size_t length = least_length(name);
+      if (length <= field.longest) continue;
+      warn("LINT_NAME", clause,
+           std::string("no probe has a ") + field.what + " of " + std::to_string(length) +
+               " characters: a kernel cuts names after " + std::to_string(field.longest),
+           is_glob(name) ? "a shorter pattern" : name.substr(0, field.longest));
+    }
+    for (const auto& [description, hint] : hints) {
+      if (description.size() < kFunctionNameLength || wanted.function.empty() ||
+          !glob_match(wanted.function, hint.function))
+        continue;
+      warn("LINT_NAME", clause,
+           "the function is cut: the type's description has " + std::to_string(description.size()) +
+               " characters, of which a kernel takes " + std::to_string(hint.function.size()),
            {});
     }
     const std::uint64_t record = record_size(clause, impl_->strsize());

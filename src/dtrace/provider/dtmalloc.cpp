@@ -89,7 +89,12 @@ class DtmallocProvider : public Provider {
         hints[symbol] = {
             name + ": the type " + symbol + " is called \"" + description + '"', name, {}};
       }
-      if (description != name) {
+      if (description.size() > name.size()) {
+        hints[description] = {
+            name + ": the probes' function is as much of the description as a kernel takes",
+            name,
+            {}};
+      } else if (description != name) {
         hints[description] = {
             name + ": the probes' function of \"" + description + "\" has no blanks", name, {}};
       }
