@@ -116,6 +116,11 @@ class Framework {
   int register_provider(std::string_view name, const ProviderAttributes& attributes,
                         std::uint32_t privileges, Provider* ops, ProviderId* id);
   int unregister_provider(ProviderId id);
+  // dtrace_invalidate: nothing matches its probes any more; what is enabled goes on. It may be
+  // unregistered while consumers are open.
+  void invalidate_provider(ProviderId id);
+  // dtrace_condense: destroys its probes that nobody has enabled.
+  int condense_provider(ProviderId id);
   ProbeId probe_create(ProviderId provider, std::string_view module, std::string_view function,
                        std::string_view name, int aframes, void* parg);
   // Exact names of that provider's probes; nullptr: do not care. kNoProbe: none.

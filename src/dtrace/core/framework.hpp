@@ -38,6 +38,7 @@ struct ProviderEntry {
   std::uint32_t privileges = 0;
   Provider* ops = nullptr;
   bool invalid = false;  // unregistered
+  bool defunct = false;  // nothing matches its probes
 };
 
 // What a firing calls, as the kernel's hook is called: the registers stay as they are. What fires
@@ -213,6 +214,7 @@ struct Framework::Impl {
   void know_arguments(Probe& probe);
   bool is_pointer(std::string_view type) const;
   void grow_table(ProbeId id);
+  void destroy_disabled(ProviderEntry& entry);
   FiringCpu* join(Cpu& cpu);  // what Cpu::dtrace becomes
 
   // --- enabling.cpp; with `mutex` held

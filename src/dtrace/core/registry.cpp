@@ -136,7 +136,8 @@ std::vector<ProbeId> Framework::Impl::match_existing(const ProbeDescription& des
                                                      ProbeId after) {
   std::vector<ProbeId> result;
   if (description.id != kNoProbe) {
-    if (description.id > after && probe(description.id) != nullptr) {
+    const Probe* found = probe(description.id);
+    if (description.id > after && found != nullptr && !found->provider->defunct) {
       result.push_back(description.id);
     }
     return result;
@@ -159,6 +160,7 @@ std::vector<ProbeId> Framework::Impl::match_existing(const ProbeDescription& des
   const bool all_empty = description.provider.empty() && description.module.empty() &&
                          description.function.empty() && description.name.empty();
   const auto consider = [&](const Probe& probe) {
+    if (probe.provider->defunct) return;
     if (all_empty ? probe.function.text.empty()
                   : !(glob_match(description.provider, probe.provider_name.text) &&
                       glob_match(description.module, probe.module.text) &&
@@ -267,21 +269,38 @@ int Framework::unregister_provider(ProviderId id) {
   const std::lock_guard lock(impl_->mutex);
   ProviderEntry* entry = impl_->provider(id);
   if (entry == nullptr) return EINVAL;
-  if (impl_->opens > 0) return EBUSY;
+  if (impl_->opens > 0 && !entry->defunct) return EBUSY;
   for (const auto& probe : impl_->probes) {
     if (probe != nullptr && probe->provider == entry && !probe->entries.empty()) return EBUSY;
   }
-  for (auto& probe : impl_->probes) {
-    if (probe == nullptr || probe->provider != entry) continue;
-    erase_id(impl_->by_provider, probe->provider_name.text, probe->id);
-    erase_id(impl_->by_module, probe->module.text, probe->id);
-    erase_id(impl_->by_function, probe->function.text, probe->id);
-    erase_id(impl_->by_name, probe->name.text, probe->id);
-    entry->ops->destroy(probe->id, probe->parg);
-    probe = nullptr;
-  }
+  impl_->destroy_disabled(*entry);
   entry->invalid = true;
   return 0;
+}
+
+void Framework::invalidate_provider(ProviderId id) {
+  const std::lock_guard lock(impl_->mutex);
+  if (ProviderEntry* entry = impl_->provider(id); entry != nullptr) entry->defunct = true;
+}
+
+int Framework::condense_provider(ProviderId id) {
+  const std::lock_guard lock(impl_->mutex);
+  ProviderEntry* entry = impl_->provider(id);
+  if (entry == nullptr) return EINVAL;
+  impl_->destroy_disabled(*entry);
+  return 0;
+}
+
+void Framework::Impl::destroy_disabled(ProviderEntry& entry) {
+  for (auto& probe : probes) {
+    if (probe == nullptr || probe->provider != &entry || !probe->entries.empty()) continue;
+    erase_id(by_provider, probe->provider_name.text, probe->id);
+    erase_id(by_module, probe->module.text, probe->id);
+    erase_id(by_function, probe->function.text, probe->id);
+    erase_id(by_name, probe->name.text, probe->id);
+    entry.ops->destroy(probe->id, probe->parg);
+    probe = nullptr;
+  }
 }
 
 ProbeId Framework::probe_create(ProviderId provider, std::string_view module,

@@ -219,6 +219,57 @@ TEST_F(RegistryTest, UnregistersOnlyWithoutConsumersAndEnablings) {
   EXPECT_EQ(framework.unregister_provider(provider.id), EINVAL);
 }
 
+// REQ: DTRACE-84
+TEST_F(RegistryTest, AnInvalidProviderGoesOnAndGetsNoNewEnablings) {
+  ASSERT_EQ(add("fake"), 0);
+  const ProbeId first = create("m", "f", "n");
+  const ProbeId second = create("m", "g", "n");
+  provider.on_demand = "never";
+  cpus.bind(0);
+  int fired = 0;
+  auto enabling = framework.enable(
+      {"fake", "", "f", "", 0}, [](void* count, auto...) { ++*static_cast<int*>(count); }, &fired);
+  ASSERT_TRUE(enabling);
+  framework.open();
+  framework.invalidate_provider(provider.id);
+  Framework::probe_fire(first, 0, 0, 0, 0, 0);
+  EXPECT_EQ(fired, 1);
+  EXPECT_TRUE(framework.match({"fake", "", "", "", 0}).empty());
+  EXPECT_TRUE(framework.match({"", "", "g", "", 0}).empty());
+  EXPECT_TRUE(framework.match({"", "", "", "", second}).empty());
+  EXPECT_EQ(framework.unregister_provider(provider.id), EBUSY) << "it is enabled";
+  framework.disable(*enabling);
+  EXPECT_EQ(framework.unregister_provider(provider.id), 0) << "a consumer is open";
+  EXPECT_EQ(provider.log,
+            (std::vector<std::string>{"enable 1", "disable 1", "destroy 1", "destroy 2"}));
+  framework.close();
+}
+
+// REQ: DTRACE-84
+TEST_F(RegistryTest, CondensingDestroysWhatIsNotEnabled) {
+  ASSERT_EQ(add("fake"), 0);
+  const ProbeId first = create("m", "f", "n");
+  create("m", "g", "n");
+  provider.on_demand = "never";
+  cpus.bind(0);
+  int fired = 0;
+  auto enabling = framework.enable(
+      {"fake", "", "f", "", 0}, [](void* count, auto...) { ++*static_cast<int*>(count); }, &fired);
+  ASSERT_TRUE(enabling);
+  EXPECT_EQ(framework.condense_provider(provider.id), 0);
+  EXPECT_EQ(provider.log, (std::vector<std::string>{"enable 1", "destroy 2"}));
+  EXPECT_EQ(framework.match({"fake", "", "", "", 0}), (std::vector<ProbeId>{first}));
+  Framework::probe_fire(first, 0, 0, 0, 0, 0);
+  EXPECT_EQ(fired, 1);
+  EXPECT_EQ(create("m", "g", "n"), 3u) << "a number is not given twice";
+  EXPECT_EQ(framework.match({"fake", "", "", "", 0}), (std::vector<ProbeId>{first, 3}));
+  framework.disable(*enabling);
+  EXPECT_EQ(framework.condense_provider(provider.id), 0);
+  EXPECT_TRUE(framework.match({"fake", "", "", "", 0}).empty());
+  EXPECT_EQ(framework.condense_provider(provider.id + 7), EINVAL);
+  cpus.unbind();
+}
+
 TEST_F(RegistryTest, OpenAsksForAllProbes) {
   ASSERT_EQ(add("fake"), 0);
   EXPECT_EQ(provider.provided, 0);  // no retained enabling: not at registration
