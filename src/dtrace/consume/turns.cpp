@@ -22,8 +22,9 @@ constexpr std::uint64_t kSlowestStatus = 10 * kSecond;
 std::uint64_t last_turn(std::uint64_t before, std::uint64_t rate, std::uint64_t first,
                         std::uint64_t last, std::uint64_t interval) {
   std::uint64_t turn = before;
-  if (first - turn >= rate) turn = first;
-  if (last - turn < rate) return turn;
+  const auto due = [&](std::uint64_t time) { return time >= turn && time - turn >= rate; };
+  if (due(first)) turn = first;
+  if (!due(last)) return turn;
   // The first pass after that, then every so many.
   turn = last - (last - turn - rate) / interval * interval;
   const std::uint64_t period = (rate + interval - 1) / interval * interval;
@@ -49,6 +50,10 @@ std::uint64_t Session::Impl::pass_interval() const {
 }
 
 void Session::Impl::begin_passes() {
+  consumer.watch().skipped = [this](std::uint64_t first, std::uint64_t last) {
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    if (lock.owns_lock()) skip_passes(first, last);
+  };
   // The clock looks at the deadline of what is scheduled.
   consumer.hear_until(framework.cpus().clock().now() + status_interval());
   schedule();
@@ -57,17 +62,12 @@ void Session::Impl::begin_passes() {
 
 void Session::Impl::schedule() {
   interval = pass_interval();
-  Watch& watch = consumer.watch();
-  watch.skipped = [this](std::uint64_t first, std::uint64_t last) {
-    const std::unique_lock lock(mutex, std::try_to_lock);
-    if (lock.owns_lock()) skip_passes(first, last);
-  };
   const auto call = [this] {
     const std::unique_lock lock(mutex, std::try_to_lock);
     if (lock.owns_lock()) guarded_pass();
   };
   Clock& clock = framework.cpus().clock();
-  callout = clock.schedule(clock.now() + interval, interval, call, watch);
+  callout = clock.schedule(clock.now() + interval, interval, call, consumer.watch());
   scheduled = true;
 }
 
