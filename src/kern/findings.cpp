@@ -66,7 +66,8 @@ std::string Ledger::Impl::what_is_at(const void* addr) const {
   const std::uintptr_t word = vm.slab_word(addr);
   if (word == 0) return "a page where no block begins";
   if ((word & SLAB_COOKIE_MASK) != SLAB_COOKIE_SLAB_PTR) return "a page of a large block";
-  return "in a slab of the zone " + reinterpret_cast<const uma_slab*>(word)->us_keg->zone->uz_name;
+  return std::string("in a slab of the zone ") +
+         reinterpret_cast<const uma_slab*>(word)->us_keg->zone->uz_name;
 }
 
 std::size_t Ledger::Impl::find(Finding finding, const Place& a, const Place& f, const Place& u) {

@@ -334,7 +334,7 @@ void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool ho
     case SLAB_COOKIE_SLAB_PTR: {
       uma_zone* zone = k.keg_at(word).zone;
       if (k.is_machinery(word))
-        k.panic("not modelled: free of %p, UMA's own, in zone %s", addr, zone->uz_name.c_str());
+        k.panic("not modelled: free of %p, UMA's own, in zone %s", addr, zone->uz_name);
       size = zone->uz_size;
       if ((k.invariants() || zero) && reaches_beyond(word, addr, size))
         k.check_store(addr, size, zero ? "zfree" : "free");

@@ -19,6 +19,7 @@ void* from_domains(Kernel::Impl& k, std::size_t size, malloc_type* mtp, const do
                    int flags, const char* name) {
   const std::size_t osize = size;
   void* item = nullptr;
+  if (failure_planned(k, mtp, flags)) return nullptr;
   if (malloc_dbg(k, &item, &size, mtp, flags)) return item;
   if (size > k.kmem_zmax || (flags & kM_EXEC) != 0) {
     const domainset& asked = k.release.large_by_domainset ? ds : *DOMAINSET_RR();
@@ -89,6 +90,7 @@ void* malloc_domainset_aligned(Kernel::Impl& k, std::size_t size, std::size_t al
 void* contigmalloc_from(Kernel::Impl& k, std::size_t size, malloc_type* mtp, const domainset* ds,
                         int flags, std::uint64_t low, std::uint64_t high, std::size_t alignment,
                         std::uint64_t boundary, const char* name) {
+  if (failure_planned(k, mtp, flags)) return nullptr;
   check_type(k, mtp, "contigmalloc");
   const bool powers = (alignment & (alignment - 1)) == 0 && (boundary & (boundary - 1)) == 0;
   if (size == 0 || !powers) {
@@ -114,7 +116,6 @@ void* contigmalloc_from(Kernel::Impl& k, std::size_t size, malloc_type* mtp, con
 }  // namespace dtmalloc
 
 using dtmalloc::enter_kernel;
-using dtmalloc::failure_planned;
 using dtmalloc::in_function;
 using dtmalloc::Kernel;
 using dtmalloc::KernelFunction;
@@ -124,7 +125,7 @@ extern "C" {
 
 void* kern_malloc_domainset(std::size_t size, malloc_type* mtp, const domainset* ds, int flags) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
+  if (k == nullptr) return nullptr;
   return note_allocation(
       *k, dtmalloc::malloc_domainset(*k, size, mtp, *ds, flags, "malloc_domainset"), size, mtp);
 }
@@ -132,7 +133,7 @@ void* kern_malloc_domainset(std::size_t size, malloc_type* mtp, const domainset*
 void* kern_malloc_domainset_exec(std::size_t size, malloc_type* mtp, const domainset* ds,
                                  int flags) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
+  if (k == nullptr) return nullptr;
   return note_allocation(
       *k, dtmalloc::malloc_domainset_exec(*k, size, mtp, *ds, flags, "malloc_domainset_exec"), size,
       mtp);
@@ -140,7 +141,7 @@ void* kern_malloc_domainset_exec(std::size_t size, malloc_type* mtp, const domai
 
 void* kern_malloc_exec(std::size_t size, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
+  if (k == nullptr) return nullptr;
   void* block = in_function(
       KernelFunction::malloc_exec,
       [&] {
@@ -154,7 +155,7 @@ void* kern_malloc_exec(std::size_t size, malloc_type* mtp, int flags) {
 void* kern_malloc_domainset_aligned(std::size_t size, std::size_t align, malloc_type* mtp,
                                     const domainset* ds, int flags) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
+  if (k == nullptr) return nullptr;
   return note_allocation(*k,
                          dtmalloc::malloc_domainset_aligned(*k, size, align, mtp, *ds, flags,
                                                             "malloc_domainset_aligned"),
@@ -163,7 +164,7 @@ void* kern_malloc_domainset_aligned(std::size_t size, std::size_t align, malloc_
 
 void* kern_malloc_aligned(std::size_t size, std::size_t align, malloc_type* mtp, int flags) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
+  if (k == nullptr) return nullptr;
   void* block = in_function(
       KernelFunction::malloc_aligned,
       [&] {
@@ -183,7 +184,6 @@ void* kern_mallocarray_domainset(std::size_t nmemb, std::size_t size, malloc_typ
       [&]() -> void* {
         if (dtmalloc::would_overflow(nmemb, size))
           k->panic("mallocarray_domainset: %zu * %zu overflowed", nmemb, size);
-        if (failure_planned(*k, mtp, flags)) return nullptr;
         return note_allocation(
             *k,
             dtmalloc::malloc_domainset(*k, nmemb * size, mtp, *ds, flags, "mallocarray_domainset"),
@@ -196,7 +196,7 @@ void* kern_contigmalloc_domainset(unsigned long size, malloc_type* mtp, const do
                                   int flags, std::uint64_t low, std::uint64_t high,
                                   unsigned long alignment, std::uint64_t boundary) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
+  if (k == nullptr) return nullptr;
   void* block = in_function(
       KernelFunction::contigmalloc_domainset,
       [&] {
@@ -210,7 +210,7 @@ void* kern_contigmalloc_domainset(unsigned long size, malloc_type* mtp, const do
 void* kern_contigmalloc(unsigned long size, malloc_type* mtp, int flags, std::uint64_t low,
                         std::uint64_t high, unsigned long alignment, std::uint64_t boundary) {
   Kernel::Impl* k = enter_kernel();
-  if (k == nullptr || failure_planned(*k, mtp, flags)) return nullptr;
+  if (k == nullptr) return nullptr;
   void* block = in_function(
       KernelFunction::contigmalloc,
       [&] {

@@ -25,7 +25,7 @@ std::size_t old_size(Kernel::Impl& k, const void* addr) {
     case SLAB_COOKIE_SLAB_PTR:
       if (k.is_machinery(word))
         k.panic("not modelled: realloc of %p, UMA's own, in zone %s", addr,
-                k.keg_at(word).zone->uz_name.c_str());
+                k.keg_at(word).zone->uz_name);
       return k.keg_at(word).zone->uz_size;
     case SLAB_COOKIE_MALLOC_LARGE:
       return word >> SLAB_COOKIE_SHIFT;
@@ -221,6 +221,8 @@ void kern_malloc_uninit(void* type) {
 malloc_type* kern_malloc_desc2type(const char* desc) {
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return nullptr;
+  if ((dtmalloc::curcpu->guard.load(std::memory_order_relaxed) & dtmalloc::kGuardTwin) != 0)
+    desc = dtmalloc::uma_text(*k->vm, desc);
   return in_function(
       KernelFunction::malloc_desc2type, [&] { return k->self.type(desc); }, desc);
 }

@@ -58,7 +58,7 @@ int mtrash_ctor(void* mem, int size, void* arg, int) {
   if (guarded(mem)) return 0;
   // Without an argument the zone has no name, as in fini: UNVERIFIED for the older releases.
   const auto* zone = static_cast<const uma_zone*>(arg);
-  check(mem, size, zone == nullptr ? "" : zone->uz_name.c_str());
+  check(mem, size, zone == nullptr ? "" : zone->uz_name);
   return 0;
 }
 

@@ -64,6 +64,13 @@ KernelObjects::KernelObjects(Kernel::Impl& kernel)
   add("kmemzones", "struct kmemzone [" + std::to_string(classes + 1) + "]", kmemzones_.data(),
       kmemzones_.size());
   list_.back().size = table;
+
+  add("uma_kegs", "struct uma_keg_list", &kernel.vm->shown.uma_kegs,
+      sizeof kernel.vm->shown.uma_kegs);
+  add("uma_cachezones", "struct uma_zone_list", &kernel.vm->shown.uma_cachezones,
+      sizeof kernel.vm->shown.uma_cachezones);
+  add("uma_kmem_total", "unsigned long", &kernel.vm->uma_kmem_total, sizeof(unsigned long));
+  add("uma_kmem_limit", "unsigned long", &kernel.vm->uma_kmem_limit, sizeof(unsigned long));
 }
 
 }  // namespace dtmalloc

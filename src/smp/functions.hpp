@@ -103,9 +103,10 @@ std::uintptr_t word_of(T value) {
   }
 }
 
-// Runs the body of a function that has probes.
-template <typename Body, typename... Arguments>
-auto in_function(KernelFunction function, Body&& body, Arguments... arguments) {
+// Runs the body of a function that has probes. `shown` makes of its result what the return probe
+// has.
+template <typename Body, typename Shown, typename... Arguments>
+auto in_function_as(KernelFunction function, Body&& body, Shown&& shown, Arguments... arguments) {
   FrameScope scope(function);
   if (__builtin_expect((curcpu->guard.load(std::memory_order_relaxed) & kGuardTwin) == 0, 1)) {
     return body();
@@ -117,9 +118,16 @@ auto in_function(KernelFunction function, Body&& body, Arguments... arguments) {
     fire_return(scope.frame, 0);
   } else {
     const auto value = body();
-    fire_return(scope.frame, word_of(value));
+    fire_return(scope.frame, shown(value));
     return value;
   }
+}
+
+// Ditto; the result as it is.
+template <typename Body, typename... Arguments>
+auto in_function(KernelFunction function, Body&& body, Arguments... arguments) {
+  return in_function_as(
+      function, body, [](auto value) { return word_of(value); }, arguments...);
 }
 
 }  // namespace dtmalloc

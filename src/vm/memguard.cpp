@@ -104,7 +104,7 @@ bool Memguard::zalloc(uma_zone& zone, void** item, void* udata, int flags) {
   if (zone.uz_init != nullptr && zone.uz_init(guarded, size, flags) != 0) {
     free(guarded);
   } else if (zone.uz_ctor != nullptr && zone.uz_ctor(guarded, size, udata, flags) != 0) {
-    zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
+    zone.uz_fails->fetch_add(1, std::memory_order_relaxed);
     if (zone.uz_fini != nullptr) zone.uz_fini(guarded, size);
     free(guarded);
   } else {

@@ -5,6 +5,7 @@
 // Differs:      none known; the recursion mark travels in udata, as in the kernel
 #include <algorithm>
 
+#include "vm/uma_functions.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -53,7 +54,7 @@ void bucket_init(Vm& vm) {
   }
 }
 
-uma_bucket* bucket_alloc(uma_zone& zone, void* udata, int flags) {
+static uma_bucket* alloc_bucket(uma_zone& zone, void* udata, int flags) {
   Vm& vm = *zone.vm;
   if (vm.bucketdisable.load(std::memory_order_relaxed)) return nullptr;
   // The flags of the first zone travel down; a bucket zone marks them once and is refused twice.
@@ -78,11 +79,22 @@ uma_bucket* bucket_alloc(uma_zone& zone, void* udata, int flags) {
   return bucket;
 }
 
+uma_bucket* bucket_alloc(uma_zone& zone, void* udata, int flags) {
+  return in_uma(
+      KernelFunction::bucket_alloc, [&] { return alloc_bucket(zone, udata, flags); }, &zone, udata,
+      flags);
+}
+
 void bucket_free(uma_zone& zone, uma_bucket* bucket, void* udata) {
-  auto mark = reinterpret_cast<std::uintptr_t>(udata);
-  if ((zone.uz_flags & UMA_ZFLAG_BUCKET) == 0) mark = zone.uz_flags;
-  const std::size_t row = row_for(static_cast<std::uint16_t>(bucket->ub_entries));
-  uma_zfree_arg(zone.vm->bucket_zones[row], bucket, reinterpret_cast<void*>(mark));
+  in_uma(
+      KernelFunction::bucket_free,
+      [&] {
+        auto mark = reinterpret_cast<std::uintptr_t>(udata);
+        if ((zone.uz_flags & UMA_ZFLAG_BUCKET) == 0) mark = zone.uz_flags;
+        const std::size_t row = row_for(static_cast<std::uint16_t>(bucket->ub_entries));
+        uma_zfree_arg(zone.vm->bucket_zones[row], bucket, reinterpret_cast<void*>(mark));
+      },
+      &zone, bucket, udata);
 }
 
 }  // namespace dtmalloc

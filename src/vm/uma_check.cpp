@@ -49,26 +49,30 @@ std::string check_slabs(uma_keg& keg, int id) {
   for (std::uint32_t list = 0; list < 3; ++list) {
     const uma_slab* before = nullptr;
     for (uma_slab* slab = domain.lists[list]; slab != nullptr; slab = slab->us_next) {
-      if (slab->us_prev != before) return broken("UMA-3", keg.uk_name + ": a list is torn");
-      if (slab->us_list != list) return broken("UMA-3", keg.uk_name + ": a slab on another list");
+      if (slab->us_prev != before)
+        return broken("UMA-3", std::string(keg.uk_name) + ": a list is torn");
+      if (slab->us_list != list)
+        return broken("UMA-3", std::string(keg.uk_name) + ": a slab on another list");
       std::uint32_t bits = 0;
       for (std::uint32_t word = 0; word < (keg.uk_ipers + 63u) / 64; ++word)
         bits += static_cast<std::uint32_t>(std::popcount(slab->free_bits()[word]));
-      if (bits != slab->us_freecount) return broken("UMA-2", keg.uk_name + ": us_freecount");
+      if (bits != slab->us_freecount)
+        return broken("UMA-2", std::string(keg.uk_name) + ": us_freecount");
       const bool fits = list == kFull   ? bits == 0
                         : list == kFree ? bits == keg.uk_ipers
                                         : bits != 0;
-      if (!fits) return broken("UMA-3", keg.uk_name + ": a slab on the wrong list");
+      if (!fits) return broken("UMA-3", std::string(keg.uk_name) + ": a slab on the wrong list");
       const std::uint64_t first = vm.page_of(slab->us_data);
       if (slab->us_domain != id || vm.domain_of_page(first) != id)
-        return broken("UMA-5", keg.uk_name + ": a slab of another domain");
+        return broken("UMA-5", std::string(keg.uk_name) + ": a slab of another domain");
       for (std::uint64_t page = first; page < first + keg.uk_ppera; ++page) {
         if (vm.page_slab[page].load() != reinterpret_cast<std::uintptr_t>(slab))
-          return broken("UMA-3", keg.uk_name + ": the page map does not know a slab");
+          return broken("UMA-3", std::string(keg.uk_name) + ": the page map does not know a slab");
         for (int view = 0; view < vm.config.domains; ++view)
           if (vm.page_zone[static_cast<std::size_t>(view)][page] !=
               (view == id ? keg.page_zone : 0))
-            return broken("VM-4", keg.uk_name + ": a domain's page map is wrong about a slab");
+            return broken("VM-4",
+                          std::string(keg.uk_name) + ": a domain's page map is wrong about a slab");
       }
       ++slabs;
       free_items += bits;
@@ -76,9 +80,12 @@ std::string check_slabs(uma_keg& keg, int id) {
       before = slab;
     }
   }
-  if (slabs * keg.uk_ppera != domain.ud_pages) return broken("UMA-4", keg.uk_name + ": ud_pages");
-  if (free_items != domain.ud_free_items) return broken("UMA-4", keg.uk_name + ": ud_free_items");
-  if (free_slabs != domain.ud_free_slabs) return broken("UMA-4", keg.uk_name + ": ud_free_slabs");
+  if (slabs * keg.uk_ppera != domain.ud_pages)
+    return broken("UMA-4", std::string(keg.uk_name) + ": ud_pages");
+  if (free_items != domain.ud_free_items)
+    return broken("UMA-4", std::string(keg.uk_name) + ": ud_free_items");
+  if (free_slabs != domain.ud_free_slabs)
+    return broken("UMA-4", std::string(keg.uk_name) + ": ud_free_slabs");
   return {};
 }
 
@@ -91,9 +98,10 @@ bool all_in(uma_zone& zone, void* const* items, std::int64_t count, int domain) 
 
 std::string check_bucket(uma_zone& zone, uma_bucket* bucket, int domain) {
   if (bucket->ub_cnt <= 0 || bucket->ub_cnt > bucket->ub_entries)
-    return broken("UMA-4", zone.uz_name + ": a listed bucket with a strange count");
+    return broken("UMA-4", std::string(zone.uz_name) + ": a listed bucket with a strange count");
   if (!all_in(zone, bucket->items(), bucket->ub_cnt, domain))
-    return broken("UMA-5", zone.uz_name + ": a listed bucket with an item of another domain");
+    return broken("UMA-5",
+                  std::string(zone.uz_name) + ": a listed bucket with an item of another domain");
   return {};
 }
 
@@ -105,7 +113,9 @@ std::string check_cache(uma_zone& zone, uma_cache& cache, int domain) {
     home = home && all_in(zone, cache.uc_freebucket->items(), free->ub_cnt, domain);
   for (int i = 0; cross != nullptr && i < cross->ub_cnt; ++i)
     home = home && zone.vm->domain_of(cache.uc_crossbucket->items()[i]) != domain;
-  return home ? "" : broken("UMA-5", zone.uz_name + ": a CPU has an item in the wrong bucket");
+  return home ? ""
+              : broken("UMA-5",
+                       std::string(zone.uz_name) + ": a CPU has an item in the wrong bucket");
 }
 
 }  // namespace
@@ -132,7 +142,8 @@ std::string check_zone_lists(uma_zone& zone) {
       if (std::string what = check_bucket(zone, bucket, id); !what.empty()) return what;
       items += bucket->ub_cnt;
     }
-    if (items != domain.uzd_nitems) return broken("UMA-4", zone.uz_name + ": uzd_nitems");
+    if (items != domain.uzd_nitems)
+      return broken("UMA-4", std::string(zone.uz_name) + ": uzd_nitems");
   }
   return {};
 }
@@ -175,7 +186,8 @@ std::string check_zone(uma_zone& zone) {
   for (uma_zone* sharing : zone_list(vm))
     if (sharing->uz_keg == &keg) rest += items_out(*sharing, parts);
   if (items != rest)
-    return broken("UMA-1", zone.uz_name + ": " + std::to_string(items) + " items, " + parts);
+    return broken("UMA-1",
+                  std::string(zone.uz_name) + ": " + std::to_string(items) + " items, " + parts);
   return {};
 }
 

@@ -15,12 +15,14 @@
 #include "smp/functions.hpp"
 #include "smp/section.hpp"
 #include "vm/memguard.hpp"
+#include "vm/uma_functions.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
 namespace {
 
 constexpr std::uint64_t kContended = 250;  // ns; two operations at their default cost
+constexpr void* kNoAddress = nullptr;      // of a CPU's cache: smp/functions.def
 
 // Names an allocation from a zone for the report of a deadlock, unless it is part of another. The
 // zone is not destroyed meanwhile.
@@ -130,8 +132,7 @@ uma_bucket* zone_take_bucket(uma_zone& zone, int domain_id) {
   return bucket;
 }
 
-// A new bucket, filled from the keg; or null.
-uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int domain, int flags) {
+uma_bucket* new_bucket(uma_zone& zone, void* udata, int domain, int flags) {
   const ZoneNote note(zone, flags);
   int wanted = zone.uz_bucket_size.load(std::memory_order_relaxed);
   const bool limited = zone.limited();
@@ -146,11 +147,18 @@ uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int domain, int flags
   }
   if (limited && count < wanted) zone_free_limit(zone, wanted - count);
   if (bucket != nullptr && count == 0) {
-    zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
+    zone.uz_fails->fetch_add(1, std::memory_order_relaxed);
     bucket_free(zone, bucket, udata);
     return nullptr;
   }
   return bucket;
+}
+
+// A new bucket, filled from the keg; or null.
+uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int domain, int flags) {
+  return in_uma(
+      KernelFunction::zone_alloc_bucket, [&] { return new_bucket(zone, udata, domain, flags); },
+      &zone, udata, domain, flags);
 }
 
 // Constructor and M_ZERO of an item that leaves the zone. Null: the constructor refused. That is a
@@ -158,10 +166,10 @@ uma_bucket* zone_alloc_bucket(uma_zone& zone, void* udata, int domain, int flags
 void* item_ctor(uma_zone& zone, void* item, void* udata, int flags) {
   const bool checked = zone.vm->config.invariants && !uma_dbg_skip(zone, item);
   if (checked && (zone.uz_flags & UMA_ZFLAG_TRASH) != 0)
-    trash_check(*zone.vm, item, zone.uz_size, zone.uz_name.c_str());
+    trash_check(*zone.vm, item, zone.uz_size, zone.uz_name);
   if (zone.uz_ctor != nullptr &&
       zone.uz_ctor(item, static_cast<int>(zone.uz_size), udata, flags) != 0) {
-    zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
+    zone.uz_fails->fetch_add(1, std::memory_order_relaxed);
     zone_give_back(zone, &item, 1);
     return nullptr;
   }
@@ -221,8 +229,13 @@ void zone_free_cross(uma_zone& zone, uma_bucket* bucket, void* udata, bool worki
 }  // namespace
 
 void bucket_drain(uma_zone& zone, uma_bucket* bucket) {
-  zone_give_back(zone, bucket->items(), bucket->ub_cnt);
-  bucket->ub_cnt = 0;
+  in_uma(
+      KernelFunction::bucket_drain,
+      [&] {
+        zone_give_back(zone, bucket->items(), bucket->ub_cnt);
+        bucket->ub_cnt = 0;
+      },
+      &zone, bucket);
 }
 
 void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set,
@@ -235,7 +248,7 @@ void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool work
     zone_keep_bucket(zone, item_domain_of(zone, bucket->items()[0]), bucket, udata, working_set);
 }
 
-bool cache_alloc(uma_zone& zone, void* udata, int flags) {
+static bool refill(uma_zone& zone, void* udata, int flags) {
   uma_cache& cache = zone_cache(zone, curcpu->id);
   if (cache.uc_freebucket != nullptr && cache.uc_freebucket->ub_cnt != 0) {
     uma_bucket* full = cache.uc_freebucket;
@@ -284,7 +297,13 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags) {
   return true;
 }
 
-bool cache_free(uma_zone& zone, void* udata, int item_domain) {
+bool cache_alloc(uma_zone& zone, void* udata, int flags) {
+  return in_uma(
+      KernelFunction::cache_alloc, [&] { return refill(zone, udata, flags); }, &zone, kNoAddress,
+      udata, flags);
+}
+
+static bool make_room(uma_zone& zone, void* udata, int item_domain) {
   Cpu& was = *curcpu;
   uma_cache& cache = zone_cache(zone, was.id);
   const bool foreign = zone.first_touch() && was.domain != item_domain;
@@ -300,8 +319,8 @@ bool cache_free(uma_zone& zone, void* udata, int item_domain) {
   if (full != nullptr) {
     cache.uc_flow -= full->ub_cnt;
     if (foreign)
-      zone.uz_xdomain.fetch_add(static_cast<std::uint64_t>(full->ub_cnt),
-                                std::memory_order_relaxed);
+      zone.uz_xdomain->fetch_add(static_cast<std::uint64_t>(full->ub_cnt),
+                                 std::memory_order_relaxed);
   }
   section_exit();
 
@@ -322,6 +341,12 @@ bool cache_free(uma_zone& zone, void* udata, int item_domain) {
   bucket_free(zone, bucket, udata);
   section_enter();
   return true;
+}
+
+bool cache_free(uma_zone& zone, void* udata, int item_domain) {
+  return in_uma(
+      KernelFunction::cache_free, [&] { return make_room(zone, udata, item_domain); }, &zone,
+      kNoAddress, udata, item_domain);
 }
 
 static void* zalloc_arg(uma_zone* zone, void* udata, int flags) {
@@ -383,27 +408,28 @@ void* uma_zalloc_domain(uma_zone* zone, void* udata, int domain, int flags) {
         else
           bucket_free(*zone, bucket, udata);
         item = item_ctor(*zone, item, udata, flags);
-        if (item != nullptr) zone->uz_allocs.fetch_add(1, std::memory_order_relaxed);
+        if (item != nullptr) zone->uz_allocs->fetch_add(1, std::memory_order_relaxed);
         return item;
       },
       zone, udata, domain, flags);
 }
 
+static void item_dtor(uma_zone& zone, void* item, void* udata) {
+  const bool checked = zone.vm->config.invariants && !uma_dbg_skip(zone, item);
+  if (checked) uma_dbg_free(zone, item);
+  if (zone.uz_dtor != nullptr) zone.uz_dtor(item, static_cast<int>(zone.uz_size), udata);
+  if (checked && (zone.uz_flags & UMA_ZFLAG_TRASH) != 0) trash_fill(item, zone.uz_size);
+}
+
 static void zfree_arg(uma_zone* zone, void* item, void* udata) {
   Vm& vm = *zone->vm;
-  bool checked = vm.config.invariants;
-  if (checked) uma_zfree_debug(*zone);
+  if (vm.config.invariants) uma_zfree_debug(*zone);
   if (item == nullptr) return;
   if (vm.memguard != nullptr && vm.memguard->zfree(*zone, item, udata)) return;
-  if (checked) {
-    checked = !uma_dbg_skip(*zone, item);
-  }
-  if (checked) uma_dbg_free(*zone, item);
-  if (zone->uz_dtor != nullptr) zone->uz_dtor(item, static_cast<int>(zone->uz_size), udata);
-  if (checked && (zone->uz_flags & UMA_ZFLAG_TRASH) != 0) trash_fill(item, zone->uz_size);
+  item_dtor(*zone, item, udata);
   // Who waits for the limit is not kept waiting by a cache.
   if ((zone->uz_flags & UMA_ZFLAG_INTERNAL) != 0 || uma_zone_exhausted(zone)) {
-    zone_free_item(*zone, item);
+    zone_free_item(*zone, item, udata, SKIP_DTOR);
     return;
   }
   const int item_domain = item_domain_of(*zone, item);
@@ -425,7 +451,7 @@ static void zfree_arg(uma_zone* zone, void* item, void* udata) {
     }
   } while (cache_free(*zone, udata, item_domain));
   section_exit();
-  zone_free_item(*zone, item);
+  zone_free_item(*zone, item, udata, SKIP_DTOR);
 }
 
 void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
@@ -435,8 +461,7 @@ void uma_zfree_arg(uma_zone* zone, void* item, void* udata) {
       udata);
 }
 
-// Straight from a slab, counted by the zone.
-void* zone_alloc_item(uma_zone& zone, void* udata, int domain, int flags) {
+static void* alloc_item(uma_zone& zone, void* udata, int domain, int flags) {
   if ((zone.uz_flags & UMA_ZONE_ROUNDROBIN) != 0) domain = UMA_ANYDOMAIN;
   const ZoneNote note(zone, flags);
   const bool limited = zone.limited();
@@ -444,18 +469,31 @@ void* zone_alloc_item(uma_zone& zone, void* udata, int domain, int flags) {
   const bool granted = !limited || zone_alloc_limit(zone, 1, flags) == 1;
   if (!granted || zone_fetch(zone, &item, 1, domain, flags) != 1) {
     if (limited && granted) zone_free_limit(zone, 1);
-    zone.uz_fails.fetch_add(1, std::memory_order_relaxed);
+    zone.uz_fails->fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
   item = item_ctor(zone, item, udata, flags);
-  if (item != nullptr) zone.uz_allocs.fetch_add(1, std::memory_order_relaxed);
+  if (item != nullptr) zone.uz_allocs->fetch_add(1, std::memory_order_relaxed);
   return item;
 }
 
-// Straight to its slab; the destructor has run.
-void zone_free_item(uma_zone& zone, void* item) {
-  zone_give_back(zone, &item, 1);
-  zone.uz_frees.fetch_add(1, std::memory_order_relaxed);
+// Straight from a slab, counted by the zone.
+void* zone_alloc_item(uma_zone& zone, void* udata, int domain, int flags) {
+  return in_uma(
+      KernelFunction::zone_alloc_item, [&] { return alloc_item(zone, udata, domain, flags); },
+      &zone, udata, domain, flags);
+}
+
+// Straight to its slab.
+void zone_free_item(uma_zone& zone, void* item, void* udata, zfreeskip skip) {
+  in_uma(
+      KernelFunction::zone_free_item,
+      [&] {
+        if (skip < SKIP_DTOR) item_dtor(zone, item, udata);
+        zone_give_back(zone, &item, 1);
+        zone.uz_frees->fetch_add(1, std::memory_order_relaxed);
+      },
+      &zone, item, udata, static_cast<int>(skip));
 }
 
 }  // namespace dtmalloc

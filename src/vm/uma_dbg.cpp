@@ -22,19 +22,11 @@ uma_slab* slab_of(uma_zone& zone, const void* item) {
                                                            : nullptr;
 }
 
-// Where a kernel has the slab's header.
-const void* header_of(const uma_slab& slab) {
-  constexpr std::size_t kHashLink = 24;  // struct uma_hash_slab before its slab
-  if (slab.us_header != nullptr) return static_cast<const std::byte*>(slab.us_header) + kHashLink;
-  return slab.us_data + slab.us_keg->uk_pgoff;
-}
-
 [[noreturn]] void bad_item(uma_zone& zone, const char* what, const void* item, const uma_slab& slab,
                            std::size_t index) {
   zone.vm->cpus.panic(kernel_format(zone.vm->addresses, "%s of %p from zone %p(%s) slab %p(%d)",
-                                    what, item, static_cast<const void*>(&zone),
-                                    zone.uz_name.c_str(), header_of(slab),
-                                    static_cast<int>(index)));
+                                    what, item, static_cast<const void*>(&zone), zone.uz_name,
+                                    slab_header_at(&slab), static_cast<int>(index)));
 }
 
 std::size_t index_of(const uma_slab& slab, const void* item) {
@@ -52,7 +44,7 @@ void uma_dbg_alloc(uma_zone& zone, void* item) {
   uma_slab* slab = slab_of(zone, item);
   if (slab == nullptr)
     zone.vm->cpus.panic(kernel_format(zone.vm->addresses, "uma: item %p did not belong to zone %s",
-                                      item, zone.uz_name.c_str()));
+                                      item, zone.uz_name));
   const std::size_t index = index_of(*slab, item);
   const std::uint64_t bit = std::uint64_t{1} << (index % 64);
   if ((word_of(*slab, index).fetch_or(bit) & bit) != 0)
@@ -62,9 +54,8 @@ void uma_dbg_alloc(uma_zone& zone, void* item) {
 void uma_dbg_free(uma_zone& zone, void* item) {
   uma_slab* slab = slab_of(zone, item);
   if (slab == nullptr || slab->us_keg != zone.uz_keg)
-    zone.vm->cpus.panic(kernel_format(zone.vm->addresses,
-                                      "uma: Freed item %p did not belong to zone %s", item,
-                                      zone.uz_name.c_str()));
+    zone.vm->cpus.panic(kernel_format(
+        zone.vm->addresses, "uma: Freed item %p did not belong to zone %s", item, zone.uz_name));
   const std::size_t index = index_of(*slab, item);
   const uma_keg& keg = *slab->us_keg;
   if (index >= keg.uk_ipers) bad_item(zone, "Invalid free", item, *slab, index);

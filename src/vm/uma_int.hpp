@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "vm/uma_words.hpp"
 #include "vm/vm.hpp"
 
 namespace dtmalloc {
@@ -113,12 +114,9 @@ struct uma_slab {
 
 enum SlabList : std::uint32_t { kPartial, kFree, kFull };
 
-struct uma_domain {
+struct uma_domain : DomainWords {
   std::mutex ud_lock;
   uma_slab* lists[3] = {};  // ud_part_slab, ud_free_slab, ud_full_slab
-  std::uint64_t ud_pages = 0;
-  std::uint64_t ud_free_items = 0;
-  std::uint64_t ud_free_slabs = 0;
 };
 
 // How a keg cuts its slabs. No items: no header has a place.
@@ -137,20 +135,11 @@ KegLayout keg_layout(std::size_t size, int align, bool invariants, std::uint32_t
 std::size_t slab_header_size(std::uint32_t items, bool invariants);
 std::size_t offpage_header_size(std::uint32_t items, bool invariants);
 
-struct uma_keg {
+struct uma_keg : KegWords {
   Vm* vm = nullptr;
-  std::string uk_name;
-  std::uint32_t uk_align = 0;
-  std::uint32_t uk_reserve = 0;
-  std::uint32_t uk_size = 0;
-  std::uint32_t uk_rsize = 0;
   uma_init uk_init = nullptr;
   uma_fini uk_fini = nullptr;
   bool trash = false;  // INVARIANTS: free items hold junk, which is looked at when a slab goes
-  std::uint32_t uk_pgoff = 0;
-  std::uint16_t uk_ppera = 0;
-  std::uint16_t uk_ipers = 0;
-  std::uint32_t uk_flags = 0;
   std::uint32_t efficiency = 0;
   std::uint8_t page_zone = 0;               // what the page map says of its pages
   uma_zone* zone = nullptr;                 // the primary zone
@@ -183,42 +172,26 @@ struct ZoneLimit {
   struct Ticket {
     std::atomic<bool> woken{false};
   };
-  std::mutex mutex;
-  std::atomic<std::uint64_t> uz_max_items{0};  // 0: none
-  std::uint64_t uz_items = 0;                  // out and cached
-  std::atomic<std::uint32_t> uz_sleepers{0};
+  std::mutex mutex;           // also guards the zone's uz_items, and uz_sleepers for writers
   std::deque<Ticket*> queue;  // who sleeps and was not woken, first come first
-  std::string uz_warning;
   bool warned = false;
   std::uint64_t warned_at = 0;
   std::function<void(uma_zone*)> uz_maxaction;
   bool action_due = false;
 };
 
-struct uma_zone {
+struct uma_zone : ZoneWords {
   Vm* vm = nullptr;
-  std::uint32_t uz_flags = 0;
-  std::uint32_t uz_size = 0;
   uma_ctor uz_ctor = nullptr;
   uma_dtor uz_dtor = nullptr;
-  std::uint64_t uz_bucket_max = ~std::uint64_t{0};
-  std::atomic<std::uint16_t> uz_bucket_size{0};
-  std::uint16_t uz_bucket_size_max = 0;
-  std::uint16_t uz_bucket_size_min = 0;
-  std::atomic<std::uint64_t> uz_xdomain{0};
-  uma_keg* uz_keg = nullptr;       // null: a cache-only zone
   uma_import uz_import = nullptr;  // cache-only zones: where items come from and go to
   uma_release uz_release = nullptr;
   void* uz_arg = nullptr;
   uma_init uz_init = nullptr;  // of this zone, between keg and caches
   uma_fini uz_fini = nullptr;
   ZoneLimit limit;
-  std::string uz_name;
-  std::uint32_t uz_namecnt = 0;     // older zones of this name
-  bool listed = true;               // not destroyed; guarded by zones_mutex
-  std::uint16_t uz_reclaimers = 0;  // who may be at work on it (ZonesInUse, an action); ditto
-  std::atomic<std::uint32_t> uz_users{0};  // who may sleep in an allocation from it
-  std::atomic<std::uint64_t> uz_allocs{0}, uz_frees{0}, uz_fails{0}, uz_sleeps{0};
+  bool listed = true;                            // not destroyed; guarded by zones_mutex
+  std::atomic<std::uint32_t> uz_users{0};        // who may sleep in an allocation from it
   std::atomic<std::uint64_t> uz_refused{0};      // of the CPUs' uc_allocs: the constructor refused
   std::unique_ptr<uma_zone_domain[]> uz_domain;  // one a NUMA domain
   std::mutex uz_cross_lock;                      // guards uzd_cross of all domains
@@ -227,7 +200,7 @@ struct uma_zone {
   std::vector<std::unique_ptr<uma_cache>> own_caches;
 
   std::size_t domains() const { return static_cast<std::size_t>(vm->config.domains); }
-  bool limited() const { return limit.uz_max_items.load(std::memory_order_relaxed) != 0; }
+  bool limited() const { return uz_max_items.load(std::memory_order_relaxed) != 0; }
   // Whether TRIM and the timer see to it.
   bool timed() const {
     return (uz_flags & (vm->config.has_notrim ? UMA_ZONE_UNMANAGED | UMA_ZONE_NOTRIM
@@ -256,6 +229,16 @@ uma_cache& zone_cache(uma_zone& zone, int cpu);
 // Makes `cache` the zone's cache on a CPU that has none.
 void zone_attach_cache(uma_zone& zone, int cpu, uma_cache* cache);
 
+// --- what D programs see (uma_words.cpp)
+// A text at an address that D programs can read, for as long as the machine lives. None: null.
+const char* uma_text(Vm& vm, const char* text);
+// Requires in what follows: zones_mutex held. A zone and a keg that are shown are on their lists.
+void keg_show(uma_keg& keg);
+void zone_show(uma_zone& zone);
+void zone_unlist(uma_zone& zone);  // and its keg, if it is the primary zone
+void zone_hide(uma_zone& zone);
+void keg_hide(uma_keg& keg);
+
 // --- what is told about zones (uma_stats.cpp, uma_sysctl.cpp)
 // The zones that are not destroyed, in vmstat -z's order, the timer's counts brought up to date.
 // None may be destroyed while it is used.
@@ -275,7 +258,9 @@ bool cache_alloc(uma_zone& zone, void* udata, int flags);
 // domain's. True: try again.
 bool cache_free(uma_zone& zone, void* udata, int item_domain);
 void* zone_alloc_item(uma_zone& zone, void* udata, int domain, int flags);
-void zone_free_item(uma_zone& zone, void* item);
+// What has been done to an item that is freed. Not SKIP_FINI: nobody needs it.
+enum zfreeskip : int { SKIP_NONE = 0, SKIP_DTOR = 0x10000 };
+void zone_free_item(uma_zone& zone, void* item, void* udata, zfreeskip skip);
 // A bucket that a CPU gives up: to the zone's list, or to the slabs; an empty one to its zone.
 // `mixed`: its items may be of several domains.
 void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool working_set,
@@ -328,6 +313,12 @@ inline void uma_timer_touch(Vm& vm) {
 // --- the keg (uma_keg.cpp)
 // The zone of a keg's off-page headers.
 uma_zone* slab_zone(const uma_keg& keg);
+// Where a kernel has the slab's header; of none: null.
+const void* slab_header_at(const uma_slab* slab);
+// The pages of a slab, from where a kernel's keg has them (uk_allocf) and to there (uk_freef).
+// kNoPage: none.
+std::uint64_t keg_pages_alloc(uma_keg& keg, uma_zone* zone, int domain, int flags);
+void keg_pages_free(uma_keg& keg, std::uint64_t first);
 // Up to `max` items into `items`, of a domain or of UMA_ANYDOMAIN; sleeps for the first one only.
 int zone_import(uma_zone& zone, void** items, int max, int domain, int flags);
 void zone_release(uma_zone& zone, void** items, int count);

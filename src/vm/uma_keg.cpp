@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "sys/format.hpp"
+#include "vm/uma_functions.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -147,7 +148,7 @@ void slab_free_item(uma_keg& keg, uma_slab* slab, void* item) {
 
 // Pages and header of one more slab of a domain, or null. No lock held; sleeps with M_WAITOK, for
 // the header and for the pages. `waits`: the caller tries until there is one.
-uma_slab* keg_alloc_slab(uma_keg& keg, int domain, int flags, bool waits) {
+uma_slab* make_slab(uma_keg& keg, uma_zone* zone, int domain, int flags, bool waits) {
   Vm& vm = *keg.vm;
   flags &= ~m::ZERO;
   uma_zone* headers = (keg.uk_flags & UMA_ZFLAG_OFFPAGE) == 0 ? nullptr : slab_zone(keg);
@@ -160,13 +161,13 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int domain, int flags, bool waits) {
   if ((keg.uk_flags & UMA_ZONE_NOFREE) != 0) flags |= m::NEVERFREED;
   std::uint64_t first;
   try {
-    first = vm.page_alloc(domain, keg.uk_ppera, flags);
+    first = keg_pages_alloc(keg, zone, domain, flags);
   } catch (...) {  // a panic while asleep
     if (header != nullptr) uma_zfree(headers, header);
     throw;
   }
   if (first == Vm::kNoPage) {
-    if (header != nullptr) uma_zfree(headers, header);
+    if (header != nullptr) zone_free_item(*headers, header, nullptr, SKIP_NONE);
     return nullptr;
   }
   uma_slab* slab = slab_state_alloc(keg);
@@ -197,11 +198,18 @@ uma_slab* keg_alloc_slab(uma_keg& keg, int domain, int flags, bool waits) {
     if (keg.uk_init(mem, static_cast<int>(keg.uk_size), flags) == 0) continue;
     keg_free_slab(keg, slab, item);
     if (waits)  // a kernel tries again at once, for ever
-      vm.cpus.panic("not modelled: the init of keg " + keg.uk_name +
+      vm.cpus.panic("not modelled: the init of keg " + std::string(keg.uk_name) +
                     " refuses an item that is waited for");
     return nullptr;
   }
   return slab;
+}
+
+uma_slab* keg_alloc_slab(uma_keg& keg, uma_zone* zone, int domain, int flags, bool waits) {
+  return in_uma_as(
+      KernelFunction::keg_alloc_slab, [&] { return make_slab(keg, zone, domain, flags, waits); },
+      [](const uma_slab* slab) { return word_of(slab_header_at(slab)); }, &keg, zone, domain, flags,
+      flags & ~m::ZERO);
 }
 
 // A slab of `domain`; its ud_lock is taken. Null: none, no lock. Who walks over domains makes a
@@ -215,8 +223,8 @@ uma_slab* keg_fetch_free_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, 
   return nullptr;
 }
 
-// A slab with a free item, ud_lock taken; or null with no lock. Sleeps if the flags allow it.
-uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int wanted, int flags) {
+uma_slab* find_slab(uma_keg& keg, uma_zone* zone, std::unique_lock<std::mutex>& lock, int wanted,
+                    int flags) {
   Vm& vm = *keg.vm;
   if (vm.config.invariants && (flags & (m::WAITOK | m::NOVM)) == (m::WAITOK | m::NOVM))
     vm.cpus.panic(kernel_format(vm.addresses, "%s: invalid flags %#x", "keg_fetch_slab",
@@ -234,7 +242,7 @@ uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int w
     const std::uint64_t seen = any ? 0 : vm.page_frees(DomainMask{1} << domain);
     uma_slab* slab = (flags & m::NOVM) != 0
                          ? nullptr
-                         : keg_alloc_slab(keg, domain, asked, (flags & m::WAITOK) != 0);
+                         : keg_alloc_slab(keg, zone, domain, asked, (flags & m::WAITOK) != 0);
     if (slab != nullptr) {
       uma_domain& here = keg.domain(domain);
       lock = std::unique_lock(here.ud_lock);
@@ -258,7 +266,23 @@ uma_slab* keg_fetch_slab(uma_keg& keg, std::unique_lock<std::mutex>& lock, int w
   return keg_fetch_free_slab(keg, lock, domain, flags);
 }
 
+// A slab with a free item, ud_lock taken; or null with no lock. Sleeps if the flags allow it.
+uma_slab* keg_fetch_slab(uma_keg& keg, uma_zone* zone, std::unique_lock<std::mutex>& lock,
+                         int wanted, int flags) {
+  return in_uma_as(
+      KernelFunction::keg_fetch_slab, [&] { return find_slab(keg, zone, lock, wanted, flags); },
+      [](const uma_slab* slab) { return word_of(slab_header_at(slab)); }, &keg, zone, wanted,
+      flags);
+}
+
 }  // namespace
+
+const void* slab_header_at(const uma_slab* slab) {
+  constexpr std::size_t kHashLink = 24;  // struct uma_hash_slab before its slab
+  if (slab == nullptr) return nullptr;
+  if (slab->us_header != nullptr) return static_cast<const std::byte*>(slab->us_header) + kHashLink;
+  return slab->us_data + slab->us_keg->uk_pgoff;
+}
 
 std::size_t slab_header_size(std::uint32_t items, bool invariants) {
   return round_up(kSlabHeader + bit_bytes(items, invariants), 8);
@@ -325,7 +349,7 @@ void keg_prealloc_slab(uma_keg& keg) {
   if (vm_domainset_iter_policy_ref_init(di, *keg.vm, *DOMAINSET_RR(), &keg.dr_iter, &domain,
                                         &flags) != 0)
     return;
-  while ((slab = keg_alloc_slab(keg, domain, flags, true)) == nullptr)
+  while ((slab = keg_alloc_slab(keg, keg.zone, domain, flags, true)) == nullptr)
     if (vm_domainset_iter_policy(di, &domain) != 0) return;
   uma_domain& here = keg.domain(domain);
   const std::lock_guard lock(here.ud_lock);
@@ -339,7 +363,7 @@ uma_zone* slab_zone(const uma_keg& keg) {
   return keg.vm->slab_zones[keg.uk_ipers <= kSmallOffpage ? 0 : 1];
 }
 
-int zone_import(uma_zone& zone, void** items, int max, int domain, int flags) {
+static int import_items(uma_zone& zone, void** items, int max, int domain, int flags) {
   uma_keg& keg = *zone.uz_keg;
   const int domains = zone.vm->config.domains;
   // A round-robin zone changes slabs, and so domains, inside a bucket.
@@ -349,7 +373,7 @@ int zone_import(uma_zone& zone, void** items, int max, int domain, int flags) {
   int count = 0;
   std::unique_lock<std::mutex> lock;
   while (count < max) {
-    uma_slab* slab = keg_fetch_slab(keg, lock, domain, flags);
+    uma_slab* slab = keg_fetch_slab(keg, &zone, lock, domain, flags);
     if (slab == nullptr) break;
     const int stop = std::min(max, count + stripe);
     uma_domain& from = keg.domain(slab->us_domain);
@@ -364,7 +388,13 @@ int zone_import(uma_zone& zone, void** items, int max, int domain, int flags) {
   return count;
 }
 
-void zone_release(uma_zone& zone, void** items, int count) {
+int zone_import(uma_zone& zone, void** items, int max, int domain, int flags) {
+  return in_uma(
+      KernelFunction::zone_import, [&] { return import_items(zone, items, max, domain, flags); },
+      &zone, items, max, domain, flags);
+}
+
+static void release_items(uma_zone& zone, void** items, int count) {
   uma_keg& keg = *zone.uz_keg;
   std::unique_lock<std::mutex> lock;
   int locked = UMA_ANYDOMAIN;
@@ -375,7 +405,7 @@ void zone_release(uma_zone& zone, void** items, int count) {
       lock = {};
       keg.vm->cpus.panic(kernel_format(keg.vm->addresses,
                                        "not modelled: an item %p of another zone is freed to %s",
-                                       items[i], zone.uz_name.c_str()));
+                                       items[i], zone.uz_name));
     }
     if (slab->us_domain != locked) {
       if (lock.owns_lock()) lock.unlock();
@@ -384,6 +414,12 @@ void zone_release(uma_zone& zone, void** items, int count) {
     }
     slab_free_item(keg, slab, items[i]);
   }
+}
+
+void zone_release(uma_zone& zone, void** items, int count) {
+  in_uma(
+      KernelFunction::zone_release, [&] { release_items(zone, items, count); }, &zone, items,
+      count);
 }
 
 }  // namespace dtmalloc

@@ -67,11 +67,11 @@ void complain(uma_zone& zone) {
   bool act = false;
   {
     const std::lock_guard lock(limit.mutex);
-    if (!limit.uz_warning.empty() && vm.zone_warnings.load() &&
+    if (zone.uz_warning != nullptr && vm.zone_warnings.load() &&
         (!limit.warned || now - limit.warned_at >= kWarnPeriod)) {
       limit.warned = true;
       limit.warned_at = now;
-      text = "[zone: " + zone.uz_name + "] " + limit.uz_warning + "\n";
+      text = "[zone: " + std::string(zone.uz_name) + "] " + zone.uz_warning + "\n";
     }
     act = limit.uz_maxaction && !std::exchange(limit.action_due, true);
   }
@@ -81,8 +81,9 @@ void complain(uma_zone& zone) {
 }
 
 // Requires: limit.mutex held. The first in the queue, woken: the caller wakes its channel after.
-ZoneLimit::Ticket* next_sleeper(ZoneLimit& limit) {
-  if (limit.queue.empty() || limit.uz_items >= limit.uz_max_items.load()) return nullptr;
+ZoneLimit::Ticket* next_sleeper(uma_zone& zone) {
+  ZoneLimit& limit = zone.limit;
+  if (limit.queue.empty() || zone.item_count() >= zone.uz_max_items.load()) return nullptr;
   ZoneLimit::Ticket* first = limit.queue.front();
   limit.queue.pop_front();
   first->woken.store(true);
@@ -94,19 +95,21 @@ void wait_for_limit(uma_zone& zone, std::unique_lock<std::mutex>& lock) {
   ZoneLimit::Ticket ticket;
   if (in_reclaim_pass()) zone.vm->cpus.panic("not modelled: a handler of vm_lowmem sleeps");
   limit.queue.push_back(&ticket);
-  limit.uz_sleepers.fetch_add(1);
+  zone.uz_sleepers.fetch_add(1);
+  zone.uz_items += uma_zone::kSleeper;
   zone.uz_sleeps.fetch_add(1);
   lock.unlock();
   struct Leave {
-    ZoneLimit& limit;
+    uma_zone& zone;
     ZoneLimit::Ticket& ticket;
     std::unique_lock<std::mutex>& lock;
     ~Leave() {
       lock.lock();
-      std::erase(limit.queue, &ticket);
-      limit.uz_sleepers.fetch_sub(1);
+      std::erase(zone.limit.queue, &ticket);
+      zone.uz_sleepers.fetch_sub(1);
+      zone.uz_items -= uma_zone::kSleeper;
     }
-  } leave{limit, ticket, lock};
+  } leave{zone, ticket, lock};
   zone.vm->cpus.sleep_on(&ticket, operation_text(*zone.vm), kZoneLimit,
                          [&] { return ticket.woken.load(); });
 }
@@ -124,12 +127,12 @@ int zone_alloc_limit(uma_zone& zone, int count, int flags) {
   std::unique_lock lock(limit.mutex);
   // Who comes first is served first; who was woken does not look at those behind.
   for (bool woken = false;; woken = true) {
-    const std::uint64_t max = limit.uz_max_items.load();
-    if ((woken || limit.uz_sleepers.load() == 0) && limit.uz_items < max) {
+    const std::uint64_t max = zone.uz_max_items.load();
+    if ((woken || zone.uz_sleepers.load() == 0) && zone.item_count() < max) {
       const auto granted = static_cast<int>(
-          std::min<std::uint64_t>(static_cast<std::uint64_t>(count), max - limit.uz_items));
-      limit.uz_items += static_cast<std::uint64_t>(granted);
-      ZoneLimit::Ticket* next = next_sleeper(limit);
+          std::min<std::uint64_t>(static_cast<std::uint64_t>(count), max - zone.item_count()));
+      zone.uz_items += static_cast<std::uint64_t>(granted);
+      ZoneLimit::Ticket* next = next_sleeper(zone);
       lock.unlock();
       if (next != nullptr) zone.vm->cpus.wakeup(next);
       return granted;
@@ -139,7 +142,7 @@ int zone_alloc_limit(uma_zone& zone, int count, int flags) {
     if ((flags & m::WAITOK) == 0) return 0;
     lock.lock();
     // The complaint left the lock: an item may have come.
-    if (limit.uz_items < limit.uz_max_items.load() && limit.uz_sleepers.load() == 0) continue;
+    if (zone.item_count() < zone.uz_max_items.load() && zone.uz_sleepers.load() == 0) continue;
     wait_for_limit(zone, lock);
   }
 }
@@ -149,8 +152,8 @@ void zone_free_limit(uma_zone& zone, int count) {
   ZoneLimit::Ticket* next = nullptr;
   {
     const std::lock_guard lock(limit.mutex);
-    limit.uz_items -= std::min(limit.uz_items, static_cast<std::uint64_t>(count));
-    next = next_sleeper(limit);
+    zone.uz_items -= std::min(zone.item_count(), static_cast<std::uint64_t>(count));
+    next = next_sleeper(zone);
   }
   if (next != nullptr) zone.vm->cpus.wakeup(next);
 }
@@ -183,7 +186,7 @@ int uma_zone_set_max(uma_zone* zone, int nitems) {
         std::deque<ZoneLimit::Ticket*> woken;
         {
           const std::lock_guard lock(limit.mutex);
-          limit.uz_max_items.store(static_cast<std::uint64_t>(nitems));
+          zone->uz_max_items.store(static_cast<std::uint64_t>(nitems));
           zone->uz_flags |= UMA_ZFLAG_LIMIT;
           woken.swap(limit.queue);
           for (ZoneLimit::Ticket* ticket : woken) ticket->woken.store(true);
@@ -194,13 +197,14 @@ int uma_zone_set_max(uma_zone* zone, int nitems) {
       zone, nitems);
 }
 
-int uma_zone_get_max(uma_zone* zone) { return static_cast<int>(zone->limit.uz_max_items.load()); }
+int uma_zone_get_max(uma_zone* zone) { return static_cast<int>(zone->uz_max_items.load()); }
 
 int uma_zone_get_cur(uma_zone* zone) { return static_cast<int>(zone_stats(*zone).used); }
 
 void uma_zone_set_warning(uma_zone* zone, const char* warning) {
+  const char* const text = uma_text(*zone->vm, warning);
   const std::lock_guard lock(zone->limit.mutex);
-  zone->limit.uz_warning = warning;
+  zone->uz_warning = text;
 }
 
 void uma_zone_set_maxaction(uma_zone* zone, std::function<void(uma_zone*)> action) {
@@ -208,6 +212,6 @@ void uma_zone_set_maxaction(uma_zone* zone, std::function<void(uma_zone*)> actio
   zone->limit.uz_maxaction = std::move(action);
 }
 
-bool uma_zone_exhausted(uma_zone* zone) { return zone->limit.uz_sleepers.load() != 0; }
+bool uma_zone_exhausted(uma_zone* zone) { return zone->uz_sleepers.load() != 0; }
 
 }  // namespace dtmalloc

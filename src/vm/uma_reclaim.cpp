@@ -10,6 +10,7 @@
 
 #include "smp/functions.hpp"
 #include "sys/format.hpp"
+#include "vm/uma_functions.hpp"
 #include "vm/uma_int.hpp"
 
 namespace dtmalloc {
@@ -123,13 +124,13 @@ void keg_free_slab(uma_keg& keg, uma_slab* slab, std::uint32_t items) {
     slab->us_next = keg.spare_slabs;
     keg.spare_slabs = slab;
   }
-  if (header != nullptr) uma_zfree(slab_zone(keg), header);
+  if (header != nullptr) zone_free_item(*slab_zone(keg), header, nullptr, SKIP_NONE);
   vm.lowmem.slab_frees.fetch_add(1);
-  vm.page_free(first, keg.uk_ppera);
+  keg_pages_free(keg, first);
   vm.kmem_total_sub(keg.uk_ppera * kPageBytes);
 }
 
-void keg_drain(uma_keg& keg, int domain) {
+static void drain_keg(uma_keg& keg, int domain) {
   if ((keg.uk_flags & UMA_ZONE_NOFREE) != 0) return;
   for (std::size_t d = 0; d < keg.domains(); ++d) {
     if (!in_domain(domain, d)) continue;
@@ -155,6 +156,11 @@ void keg_drain(uma_keg& keg, int domain) {
     }
     while (gone != nullptr) keg_free_slab(keg, std::exchange(gone, gone->us_next), keg.uk_ipers);
   }
+}
+
+void keg_drain(uma_keg& keg, int domain) {
+  in_uma(
+      KernelFunction::keg_drain, [&] { drain_keg(keg, domain); }, &keg, domain);
 }
 
 bool zone_reclaim(uma_zone& zone, int domain, Reclaim how) {

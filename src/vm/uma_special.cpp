@@ -15,7 +15,7 @@
 namespace dtmalloc {
 
 std::vector<uma_zone*> uma_zones(Vm& vm) { return zone_list(vm); }
-const char* uma_zone_name(const uma_zone* zone) { return zone->uz_name.c_str(); }
+const char* uma_zone_name(const uma_zone* zone) { return zone->uz_name; }
 
 // --- items in and out
 
@@ -49,6 +49,7 @@ void zone_give_back(uma_zone& zone, void** items, int count) {
 
 uma_zone* uma_zsecond_create(const char* name, uma_ctor ctor, uma_dtor dtor, uma_init zinit,
                              uma_fini zfini, uma_zone* primary) {
+  name = uma_text(*primary->vm, name);
   return in_function(
       KernelFunction::uma_zsecond_create,
       [&]() -> uma_zone* {
@@ -72,6 +73,7 @@ uma_zone* uma_zsecond_create(const char* name, uma_ctor ctor, uma_dtor dtor, uma
 uma_zone* uma_zcache_create(Vm& vm, const char* name, std::size_t size, uma_ctor ctor,
                             uma_dtor dtor, uma_init zinit, uma_fini zfini, uma_import import,
                             uma_release release, void* arg, std::uint32_t flags) {
+  name = uma_text(vm, name);
   return in_function(
       KernelFunction::uma_zcache_create,
       [&]() -> uma_zone* {

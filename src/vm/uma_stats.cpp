@@ -92,15 +92,6 @@ void read_domains(uma_zone& zone, ZoneStats& row) {
   }
 }
 
-// "malloc-16" -> "malloc_16"
-std::string ctlname(const uma_zone& zone) {
-  std::string name = zone.uz_name;
-  for (char& c : name)
-    if (std::strchr("./\\ -", c) != nullptr) c = '_';
-  if (zone.uz_namecnt != 0) name += "_" + std::to_string(zone.uz_namecnt);
-  return name;
-}
-
 template <typename T>
 void append(std::string& out, const T& value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -133,7 +124,7 @@ std::vector<uma_zone*> zone_list(Vm& vm) {
 ZoneStats zone_stats(uma_zone& zone) {
   ZoneStats row;
   row.name = zone.uz_name;
-  row.ctlname = ctlname(zone);
+  row.ctlname = zone.uz_ctlname;
   row.flags = zone.uz_flags;
   row.size = zone.uz_size;
   row.bucket_size = zone.uz_bucket_size.load(std::memory_order_relaxed);
@@ -144,8 +135,8 @@ ZoneStats zone_stats(uma_zone& zone) {
   if (zone.uz_keg != nullptr) read_keg(*zone.uz_keg, row);
   read_domains(zone, row);
 
-  row.zone_allocs = zone.uz_allocs.load(std::memory_order_relaxed);
-  row.zone_frees = zone.uz_frees.load(std::memory_order_relaxed);
+  row.zone_allocs = zone.uz_allocs->load(std::memory_order_relaxed);
+  row.zone_frees = zone.uz_frees->load(std::memory_order_relaxed);
   row.allocs = row.zone_allocs;
   row.frees = row.zone_frees;
   row.free = row.bucket_cache_items + (row.secondary() ? 0 : row.keg_free_items);
@@ -156,15 +147,15 @@ ZoneStats zone_stats(uma_zone& zone) {
   }
   row.requests = std::max(row.allocs, row.frees);
   row.used = row.requests - row.frees;
-  row.fail = zone.uz_fails.load(std::memory_order_relaxed);
-  row.limit = zone.limit.uz_max_items.load(std::memory_order_relaxed);
-  row.sleepers = zone.limit.uz_sleepers.load(std::memory_order_relaxed);
+  row.fail = zone.uz_fails->load(std::memory_order_relaxed);
+  row.limit = zone.uz_max_items.load(std::memory_order_relaxed);
+  row.sleepers = zone.uz_sleepers.load(std::memory_order_relaxed);
   {
     const std::lock_guard lock(zone.limit.mutex);
-    row.items = zone.limit.uz_items;
+    row.items = zone.item_count();
   }
   row.sleep = zone.uz_sleeps.load(std::memory_order_relaxed);
-  row.xdomain = zone.uz_xdomain.load(std::memory_order_relaxed);
+  row.xdomain = zone.uz_xdomain->load(std::memory_order_relaxed);
   return row;
 }
 

@@ -35,8 +35,12 @@ constexpr Refused kNotModelled[] = {
     {UMA_ZFLAG_CACHE, "UMA_ZFLAG_CACHE here: uma_zcache_create() makes such a zone"},
 };
 
-constexpr std::size_t kZoneStride = 128;  // of the simulated addresses of zones
-static_assert(sizeof(uma_zone) >= kZoneStride);
+// "malloc-16" -> "malloc_16"; `older`: zones of that name.
+std::string ctlname(std::string name, std::int32_t older) {
+  for (char& c : name)
+    if (std::strchr("./\\ -", c) != nullptr) c = '_';
+  return older == 0 ? name : name + "_" + std::to_string(older);
+}
 
 }  // namespace
 
@@ -44,7 +48,7 @@ uma_zone& zone_make(Vm& vm, const std::string& name, std::size_t size, std::uint
                     uma_keg* keg) {
   auto zone = std::make_unique<uma_zone>();
   zone->vm = &vm;
-  zone->uz_name = name;
+  zone->uz_name = uma_text(vm, name.c_str());
   zone->uz_domain =
       std::make_unique<uma_zone_domain[]>(static_cast<std::size_t>(vm.config.domains));
   zone->uz_size = static_cast<std::uint32_t>(size);
@@ -64,11 +68,10 @@ uma_zone& zone_make(Vm& vm, const std::string& name, std::size_t size, std::uint
   const std::lock_guard lock(vm.zones_mutex);
   // One more than the largest of the same name, as such zones may go in any order.
   for (const auto& other : vm.zones)
-    if (other->listed && other->uz_name == name)
+    if (other->listed && name == other->uz_name)
       out.uz_namecnt = std::max(out.uz_namecnt, other->uz_namecnt + 1);
-  // Only to be printed: %p of a zone.
-  vm.addresses.add({AddressMap::kZones + vm.zones_made++ * kZoneStride,
-                    reinterpret_cast<const std::byte*>(&out), kZoneStride, false});
+  out.uz_ctlname = uma_text(vm, ctlname(name, out.uz_namecnt).c_str());
+  zone_show(out);
   vm.zones.push_back(std::move(zone));
   return out;
 }
@@ -84,7 +87,7 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
   if (layout.ppera > std::numeric_limits<std::uint16_t>::max())
     vm.cpus.panic("not modelled: a slab of zone " + name + " has more than 65535 pages");
   keg->vm = &vm;
-  keg->uk_name = name;
+  keg->uk_name = uma_text(vm, name.c_str());
   keg->uk_domain = std::make_unique<uma_domain[]>(static_cast<std::size_t>(vm.config.domains));
   keg->uk_align = static_cast<std::uint32_t>(align);
   keg->uk_size = static_cast<std::uint32_t>(size);
@@ -103,6 +106,7 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
   if ((flags & UMA_ZONE_MALLOC) != 0) keg->uk_flags |= UMA_ZFLAG_VTOSLAB;
   {
     const std::lock_guard lock(vm.zones_mutex);
+    keg_show(*keg);
     vm.kegs.push_back(std::move(made));
   }
   uma_zone& zone = zone_make(vm, name, size, flags, keg);
@@ -169,6 +173,7 @@ static void check_layout(Vm& vm, const char* name, std::size_t size, int align,
 
 uma_zone* uma_zcreate(Vm& vm, const char* name, std::size_t size, uma_ctor ctor, uma_dtor dtor,
                       uma_init uminit, uma_fini fini, int align, std::uint32_t flags) {
+  name = uma_text(vm, name);
   return in_function(
       KernelFunction::uma_zcreate,
       [&]() -> uma_zone* {
@@ -200,16 +205,16 @@ static void zdestroy(uma_zone* zone) {
   if (zdestroy_after_action(*zone)) return;
   // Who was woken and has not run yet counts as well.
   if (zone->uz_users.load() != 0)
-    vm.cpus.panic("not modelled: zone " + zone->uz_name +
+    vm.cpus.panic("not modelled: zone " + std::string(zone->uz_name) +
                   " is destroyed while somebody waits for it");
   for (uma_zone* other : zone_list(vm))
     if (other != zone && other->uz_keg != nullptr && other->uz_keg->zone == zone)
-      vm.cpus.panic("not modelled: zone " + zone->uz_name + " is destroyed before its secondary " +
-                    other->uz_name);
+      vm.cpus.panic("not modelled: zone " + std::string(zone->uz_name) +
+                    " is destroyed before its secondary " + other->uz_name);
   while (true) {
     {
       const std::lock_guard lock(vm.zones_mutex);
-      zone->listed = false;
+      if (std::exchange(zone->listed, false)) zone_unlist(*zone);
       if (zone->uz_reclaimers == 0) break;
     }
     std::this_thread::yield();
@@ -237,13 +242,14 @@ static void zdestroy(uma_zone* zone) {
       const std::uint64_t lost = pages / keg->uk_ppera * keg->uk_ipers - free_items;
       vm.cpus.console(kernel_format(
           vm.addresses, "Freed UMA keg (%s) was not empty (%u items).  Lost %u pages of memory.\n",
-          keg->uk_name.c_str(), static_cast<unsigned>(lost), static_cast<unsigned>(pages)));
+          keg->uk_name, static_cast<unsigned>(lost), static_cast<unsigned>(pages)));
       // Its slabs stay in the page map: the keg and the zone live on with the machine, unlisted.
       return;
     }
   }
-  vm.addresses.remove(zone);
   const std::lock_guard lock(vm.zones_mutex);
+  zone_hide(*zone);
+  if (primary) keg_hide(*keg);
   std::erase_if(vm.zones, [&](const auto& known) { return known.get() == zone; });
   if (primary) std::erase_if(vm.kegs, [&](const auto& known) { return known.get() == keg; });
 }

@@ -50,6 +50,7 @@
 #include <vector>
 
 #include "sys/call_sites.hpp"
+#include "vm/uma_words.hpp"
 
 namespace dtmalloc {
 
@@ -215,7 +216,7 @@ struct Vm {
   std::mutex zones_mutex;  // guards the lists; no lock of this layer is taken under it
   std::deque<std::unique_ptr<uma_zone>> zones;  // in order of creation
   std::deque<std::unique_ptr<uma_keg>> kegs;    // ditto
-  std::uint64_t zones_made = 0;
+  ShownZones shown;
   std::array<uma_zone*, 8> bucket_zones{};
   std::array<uma_zone*, 2> slab_zones{};
   std::atomic<bool> bucketdisable{false};

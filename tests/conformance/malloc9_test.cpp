@@ -530,7 +530,7 @@ TEST(Malloc9, BucketsAreNotFreed) {
     std::byte* bucket = nullptr;
     for (std::uint64_t page = 0; bucket == nullptr && page < 64; ++page) {
       const std::uintptr_t word = vm.slab_word(vm.page_address(page));
-      if (word != 0 && Kernel::Impl::keg_at(word).uk_name == "256 Bucket")
+      if (word != 0 && std::string_view(Kernel::Impl::keg_at(word).uk_name) == "256 Bucket")
         bucket = vm.page_address(page);
     }
     ASSERT_NE(bucket, nullptr);

@@ -123,7 +123,7 @@ TEST(NumaCross, ForeignItemsGoHome) {
   EXPECT_EQ(zone.used, 100u);
   uma_cache* cache = nullptr;
   for (uma_zone* known : zone_list(u.vm))
-    if (known->uz_name == "malloc-16") cache = known->cache_or_null(1);
+    if (std::string_view(known->uz_name) == "malloc-16") cache = known->cache_or_null(1);
   ASSERT_NE(cache, nullptr);
   ASSERT_NE(cache->uc_crossbucket, nullptr);
   EXPECT_EQ(cache->uc_crossbucket->ub_cnt, 254);
@@ -177,9 +177,9 @@ TEST(NumaCross, ThreeDomainsAreSorted) {
     uma_zfree(zone, of[0][i]);
     uma_zfree(zone, of[1][i]);
   }
-  EXPECT_EQ(zone->uz_xdomain.load(), 0u);
+  EXPECT_EQ(zone->uz_xdomain->load(), 0u);
   uma_zfree(zone, of[0][63]);
-  EXPECT_EQ(zone->uz_xdomain.load(), 126u);
+  EXPECT_EQ(zone->uz_xdomain->load(), 126u);
   for (std::size_t d = 0; d < 2; ++d) {
     ASSERT_NE(zone->uz_domain[d].uzd_cross, nullptr);
     EXPECT_EQ(zone->uz_domain[d].uzd_cross->ub_cnt, 63);
@@ -191,7 +191,7 @@ TEST(NumaCross, ThreeDomainsAreSorted) {
     uma_zfree(zone, of[0][i]);
     uma_zfree(zone, of[1][i]);
   }
-  EXPECT_EQ(zone->uz_xdomain.load(), 252u);
+  EXPECT_EQ(zone->uz_xdomain->load(), 252u);
   EXPECT_EQ(zone->uz_domain[0].uzd_nitems, 126);
   EXPECT_EQ(check_vm(u.vm), "");
 }
@@ -250,7 +250,7 @@ TEST(NumaZallocDomain, CountsOneFailureATry) {
   uma_zone* zone = u.make("items", 2048);
   u.exhaust(1);
   EXPECT_EQ(uma_zalloc_domain(zone, nullptr, 1, kM_NOWAIT), nullptr);
-  EXPECT_EQ(zone->uz_fails.load(), 1u);
+  EXPECT_EQ(zone->uz_fails->load(), 1u);
 }
 
 // With one domain it is uma_zalloc().
@@ -275,7 +275,7 @@ TEST(NumaRoundRobin, BalancesTheLists) {
   u.k.cpus().bind(1);
   u.k.cpus().clock().advance(1000);  // no lock is contended: buckets keep their size
   for (void* item : items) uma_zfree(zone, item);
-  EXPECT_EQ(zone->uz_xdomain.load(), 0u);
+  EXPECT_EQ(zone->uz_xdomain->load(), 0u);
   // 16 on the CPU, eight buckets of 8 in the lists, evenly.
   EXPECT_EQ(zone->uz_domain[0].uzd_nitems, 32);
   EXPECT_EQ(zone->uz_domain[1].uzd_nitems, 32);
@@ -321,7 +321,7 @@ TEST(NumaReclaim, OneDomainAlone) {
   NumaUma u(2, 2);
   uma_zone* zone = u.make("items", 2048);
   for (int d = 0; d < 2; ++d)
-    for (void* item : u.take(zone, d, 2)) zone_free_item(*zone, item);
+    for (void* item : u.take(zone, d, 2)) zone_free_item(*zone, item, nullptr, SKIP_DTOR);
   EXPECT_EQ(zone->uz_keg->uk_domain[0].ud_pages, 1u);
   EXPECT_EQ(zone->uz_keg->uk_domain[1].ud_pages, 1u);
   uma_reclaim_domain(u.vm, UMA_RECLAIM_DRAIN, 1);

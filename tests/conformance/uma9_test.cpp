@@ -122,7 +122,7 @@ TEST(Uma9, FirstFillOfEveryClass) {
         return reinterpret_cast<const uma_slab*>(m.kernel.vm().slab_word(item));
       };
       uma_zone& cached = *slab(block)->us_keg->zone;
-      EXPECT_EQ(slab(cached.cache_or_null(0)->uc_allocbucket)->us_keg->uk_name, row.bucket_zone)
+      EXPECT_STREQ(slab(cached.cache_or_null(0)->uc_allocbucket)->us_keg->uk_name, row.bucket_zone)
           << row.size;
     }
 }

@@ -95,10 +95,10 @@ TEST(Uma9Zones, CachedItemsCountAgainstTheLimit) {
   EXPECT_EQ(items.size(), 100u);
   EXPECT_EQ(m.zone("cached").fail, 1u);
   for (void* item : items) uma_zfree(zone, item);
-  EXPECT_EQ(zone->limit.uz_items,
+  EXPECT_EQ(zone->item_count(),
             m.zone("cached").bucket_cache_items + m.zone("cached").cpus.at(0).items);
   uma_zone_reclaim(zone, UMA_RECLAIM_DRAIN_CPU);
-  EXPECT_EQ(zone->limit.uz_items, 0u);
+  EXPECT_EQ(zone->item_count(), 0u);
 }
 
 // REQ: UMA9-52. M_WAITOK sleeps on "zonelimit", first come first served; each sleep is counted, and
@@ -417,7 +417,7 @@ TEST(Uma9Zones, BucketsOfBucketZones) {
   Machine m;
   Vm& vm = m.kernel.vm();
   m.kernel.cpus().bind(0);
-  const auto zone_of_bucket = [&](uma_bucket* bucket) {
+  const auto zone_of_bucket = [&](uma_bucket* bucket) -> std::string {
     return reinterpret_cast<uma_slab*>(vm.slab_word(bucket))->us_keg->uk_name;
   };
   uma_zone& own = *vm.bucket_zones[4];  // "32 Bucket"

@@ -68,7 +68,7 @@ class Simulation {
     if (std::string wrong = laws(); !wrong.empty()) return at(-2, wrong);
     for (ModelZone& model : zones_)
       if ((model.zone->uz_flags & UMA_ZONE_NOFREE) == 0 && uma_zone_memory(model.zone) != 0)
-        return at(-3, model.zone->uz_name + " has no items and keeps memory");
+        return at(-3, std::string(model.zone->uz_name) + " has no items and keeps memory");
     return {};
   }
 
@@ -169,7 +169,7 @@ class Simulation {
       if (static_cast<std::size_t>(uma_zone_get_cur(model.zone)) != model.live.size())
         return "items in use";
       if (zone_stats(*model.zone).allocs != model.allocs) return "allocations";
-      if (model.limit != 0 && model.zone->limit.uz_items > model.limit) return "above the limit";
+      if (model.limit != 0 && model.zone->item_count() > model.limit) return "above the limit";
     }
     return {};
   }

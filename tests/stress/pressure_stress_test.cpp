@@ -68,7 +68,7 @@ TEST(PressureStress, LimitsArePassedOn) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(uma_zone_get_cur(zone), 0);
-  EXPECT_EQ(zone->limit.uz_items, 0u);
+  EXPECT_EQ(zone->item_count(), 0u);
   EXPECT_EQ(check_vm(kernel.vm()), "");
 }
 

@@ -111,7 +111,7 @@ TEST(UmaStress, ZonesAreReclaimedWhileTheyAreUsed) {
       EXPECT_EQ(uma_zone_get_cur(zone), 0);
       EXPECT_EQ(uma_zone_memory(zone), 0u);
     }
-    EXPECT_EQ(shared.zones[1]->limit.uz_items, 0u);
+    EXPECT_EQ(shared.zones[1]->item_count(), 0u);
   }
 }
 

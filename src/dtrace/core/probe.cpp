@@ -18,11 +18,11 @@ constexpr std::uint64_t kUserRegisters = 19 + 28;  // those of i386's numbers, a
 
 std::uint64_t argument(const DifState& state, const Firing& firing, std::uint64_t index) {
   const Probe& probe = *firing.ecb->probe;
-  if (index >= firing.argument_count) {
-    return probe.provider->ops->getargval(probe.id, probe.parg, static_cast<int>(index));
-  }
-  const std::uint64_t value = firing.arguments[index];
-  if ((probe.pointer_arguments >> index & 1) == 0) return value;
+  const std::uint64_t value =
+      index < firing.argument_count
+          ? firing.arguments[index]
+          : probe.provider->ops->getargval(probe.id, probe.parg, static_cast<int>(index));
+  if (index >= 32 || (probe.pointer_arguments >> index & 1) == 0) return value;
   return state.addresses->to_simulated(reinterpret_cast<const void*>(value));
 }
 

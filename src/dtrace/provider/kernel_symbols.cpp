@@ -3,8 +3,8 @@
 // given, its global variables and malloc types. And the types that they are of.
 // Counterpart:  libdtrace's dt_module.c over the linker's symbol tables and CTF
 // Locking:      none of its own; the lists of the kernel have theirs.
-// Differs:      DEVIATES: kmemzones[] is of an anonymous structure in the kernel; here it has a
-// tag.
+// Differs:      DEVIATES: kmemzones[] and the heads and links of lists are of anonymous structures
+//               in the kernel; here these have tags.
 #include "dtrace/provider/kernel_symbols.hpp"
 
 #include <dtmalloc/kern/malloc_type.h>
@@ -35,7 +35,10 @@ class SimulatedSymbols : public KernelSymbols {
       for (const KernelObject& object : kernel_.impl().objects->list())
         if (object.name == name) return symbol(object);
       if (const malloc_type* type = kernel_.type_by_symbol(name)) return symbol(name, *type);
-      if (const auto function = find_function(name)) return symbol(*function);
+      if (const auto function = find_function(name);
+          function && info_of(*function).since <= kernel_.release().version) {
+        return symbol(*function);
+      }
     }
     if (const auto code = sites_.find(module, name)) return symbol(*code);
     return std::nullopt;
@@ -70,6 +73,8 @@ class SimulatedSymbols : public KernelSymbols {
     for (const malloc_type* type : kernel_.types())
       if (const std::string_view name = kernel_.symbol(*type); !name.empty())
         names.emplace_back(name);
+    for (std::size_t i = 0; i < kKernelFunctions; ++i)
+      names.emplace_back(info_of(static_cast<KernelFunction>(i)).name);
     return names;
   }
 
@@ -136,8 +141,8 @@ void load_kernel_symbols(Framework& framework, Kernel& kernel) {
   if (impl.symbols != nullptr) return;
   impl.symbols = std::make_unique<SimulatedSymbols>(kernel);
   describe_types(framework);
-  // Structures that only the kernel itself looks into.
-  for (const char* tag : {"uma_zone", "domainset"}) framework.add_type({tag, 0, {}});
+  describe_uma(framework);
+  framework.add_type({"domainset", 0, {}});  // only the kernel itself looks into it
   describe_threads(framework);
   const std::string zones = std::to_string(kernel.impl().numzones);
   framework.add_type({"kmemzone",
@@ -147,16 +152,9 @@ void load_kernel_symbols(Framework& framework, Kernel& kernel) {
                        {"kz_zone", "struct uma_zone * [" + zones + "]",
                         static_cast<std::uint32_t>(KernelObjects::kZonesOffset)}}});
   static constexpr std::pair<const char*, const char*> kNames[] = {
-      {"uma_zone_t", "struct uma_zone *"},
-      {"uma_ctor", "void *"},
-      {"uma_dtor", "void *"},
-      {"uma_init", "void *"},
-      {"uma_fini", "void *"},
-      {"uma_import", "void *"},
-      {"uma_release", "void *"},
-      {"vm_paddr_t", "unsigned long"},
-      {"vm_size_t", "unsigned long"},
-      {"vm_memattr_t", "char"}};
+      {"uma_ctor", "void *"},          {"uma_dtor", "void *"},         {"uma_init", "void *"},
+      {"uma_fini", "void *"},          {"uma_import", "void *"},       {"uma_release", "void *"},
+      {"vm_paddr_t", "unsigned long"}, {"vm_size_t", "unsigned long"}, {"vm_memattr_t", "char"}};
   for (const auto& [name, type] : kNames) framework.add_typedef(name, type);
 }
 

@@ -11,5 +11,6 @@ namespace dtmalloc::dtrace {
 class Framework;
 // Once for each framework; its providers load them.
 void load_kernel_symbols(Framework& framework, Kernel& kernel);
+void describe_uma(Framework& framework);  // uma_types.cpp
 
 }  // namespace dtmalloc::dtrace

@@ -13,7 +13,7 @@ struct UmaCheck : testing::Test {
   Vm& vm = m.kernel.vm();
   uma_zone& zone() {
     for (const auto& known : vm.zones)
-      if (known->uz_name == "malloc-64") return *known;
+      if (std::string_view(known->uz_name) == "malloc-64") return *known;
     throw std::logic_error("no malloc-64");
   }
   void SetUp() override {
