@@ -597,5 +597,16 @@ TEST_F(DFunctions, StructuredAggregationsAtTheEnd) {
             "\"_\"}]}]\n");
 }
 
+// REQ: DFUNCS-54. Nor are they looked at.
+TEST_F(DFunctions, KeysThatNameAnAggregation) {
+  EXPECT_EQ(run("@a[1] = count(); @a[2] = count(); clear(@a[1]); printa(\"%d %@d,\", @a);"),
+            "1 0,2 0,");
+  EXPECT_EQ(run("@b[1] = count(); trunc(@b[no_such_name]); printa(@b);"), "\n");
+  EXPECT_EQ(run("@c[1] = sum(6); normalize(@c[\"x\", 2], 3); printa(\"%@d,\", @c[5]);"), "2,");
+  EXPECT_EQ(run("@d[1] = sum(6); normalize(@d, 3); denormalize(@d[1]); printa(\"%@d,\", @d);"),
+            "6,");
+  EXPECT_EQ(run("@e[1] = count(); clear(@nothing[1]);").substr(0, 14), "D_CLEAR_AGGBAD");
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace

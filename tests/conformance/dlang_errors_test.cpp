@@ -480,7 +480,8 @@ TEST(DLanguage, NamesTheLine_WhenAFileIsCompiled) {
 TEST(DLanguage, SaysThatAFeatureIsNotModelled) {
   // REQ: DLANG-29
   constexpr const char* kPrograms[] = {
-      "BEGIN { @a[1] = count(); clear(@a[1]); }",
+      "BEGIN { x = (@a = count()); }",
+      "userland char *p; BEGIN { p = 0; }",
   };
   for (const char* text : kPrograms) {
     const Compiled program(text);

@@ -312,6 +312,29 @@ TEST(DTranslator, ComputesTheMemberThatIsUsed) {
   EXPECT_EQ(session.out, "10 14 1 1 2\n");
 }
 
+// REQ: DSTRUCT-26. The keys of an element are what the translator is given.
+TEST(DTranslator, StandsInAnArray) {
+  DSession session;
+  (void)session.session->set_option("quiet");
+  ASSERT_EQ(
+      session.start("int n; struct pair {int a; int b;};\n"
+                    "translator struct pair < int x > { a = x * 2; b = x + n; };\n"
+                    "inline struct pair of[int i, int j] = xlate <struct pair> (i * 10 + j);\n"
+                    "inline struct pair *to[int i] = xlate <struct pair *> (i);\n"
+                    "inline struct pair twice[int i] = of[i, i];\n"
+                    "inline int both[int i] = of[i, 1].a + to[i]->b;\n"
+                    "BEGIN {\n"
+                    "  n = 100;\n"
+                    "  printf(\"%d %d %d \", of[1, 2].a, of[1, 2].b, to[3]->a);\n"
+                    "  printf(\"%d %d \", of[of[0, 1].a, to[2]->a].a, twice[4].a);\n"
+                    "  printf(\"%d \", both[twice[1].a]);\n"
+                    "  this->p = of[5, 0]; printf(\"%d %d\", this->p.a, this->p.b);\n}\n",
+                    "x.d"),
+      "");
+  session.session->stop();
+  EXPECT_EQ(session.out, "24 112 6 48 88 564 100 150\n");
+}
+
 // REQ: DSTRUCT-12
 TEST(DTranslator, MakesAWholeStructureWithZeroesElsewhere) {
   DSession session;

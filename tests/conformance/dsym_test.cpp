@@ -306,6 +306,52 @@ TEST_F(DsymTest, AddressesOfSymbols) {
   EXPECT_EQ(refusal("BEGIN {`mp_ncpus++;}").substr(0, 10), "D_OP_WRITE");
 }
 
+// REQ: DSYM-23
+TEST_F(DsymTest, FunctionsAsSymbols) {
+  EXPECT_EQ(run("BEGIN {printf(\"%a %d\", &`malloc, &`malloc == &kernel`malloc);}"),
+            "kernel`malloc 1");
+  EXPECT_EQ(run("BEGIN {func(&`uma_zalloc_arg);}").substr(2, 21), "kernel`uma_zalloc_arg");
+  EXPECT_EQ(run("BEGIN {sym((uintptr_t)&`free); mod(&`free);}").substr(2, 11), "kernel`free");
+  EXPECT_EQ(run("BEGIN {@[func(&`free)] = count();}").find("kernel`free"), 3u);
+  EXPECT_EQ(run("fbt::uma_zalloc_arg:entry /caller - (uintptr_t)&`malloc < sizeof (`malloc)/ "
+                "{printf(\"%d\", caller - (uintptr_t)&`malloc);}",
+                [this] { pair(1); }),
+            "104");
+  EXPECT_EQ(run("BEGIN {trace(sizeof (`malloc)); trace(\" \"); trace(sizeof (&`malloc));}"),
+            "416 8");
+  // A call site's function is one as well.
+  thread().call_sites = {"foo_attach+0x1c", "if_foo`foo_init+0x9"};
+  pair(1);
+  EXPECT_EQ(run("fbt::malloc:entry {stack();}", [this] { pair(1); }).empty(), false);
+  thread().call_sites.clear();
+  EXPECT_EQ(run("BEGIN {printf(\"%a %a\", &`foo_attach, &if_foo`foo_init);}"),
+            "kernel`foo_attach if_foo`foo_init");
+}
+
+// REQ: DSYM-23. Its value is what lies there: code, of which this machine has none.
+TEST_F(DsymTest, CodeOfFunctions) {
+  EXPECT_EQ(run("BEGIN {trace((uint64_t)`malloc);}"), "");
+  EXPECT_NE(err.find("invalid address (0xffffffff80300000)"), std::string::npos) << err;
+  EXPECT_EQ(refusal("BEGIN {trace(`malloc + 1);}"),
+            "D_OP_INCOMPAT in action list: operands have incompatible types: \"function pointer\" "
+            "+ \"int\"");
+  EXPECT_EQ(refusal("BEGIN {trace(arg0 == `malloc);}"),
+            "D_OP_INCOMPAT in action list: operands have incompatible types: \"int64_t\" == "
+            "\"function pointer\"");
+  EXPECT_EQ(refusal("BEGIN {trace(*`malloc);}"),
+            "D_DEREF_FUNC in action list: cannot dereference pointer to function");
+  EXPECT_EQ(refusal("BEGIN {`malloc = 0;}").substr(0, 10), "D_OP_WRITE");
+  EXPECT_EQ(refusal("BEGIN {trace(&`mallok);}"),
+            "D_IDENT_UNDEF in action list: failed to resolve `mallok: Unknown symbol name");
+  open();
+  EXPECT_NE(start("BEGIN {trace(&`mallok);}").find("did you mean `malloc?"), std::string::npos);
+}
+// REQ: DSYM-05, DSYM-23
+TEST_F(Dsym12Test, FunctionsAsSymbols) {
+  EXPECT_EQ(refusal("BEGIN {trace(&`malloc_domainset);}"), "");
+  EXPECT_EQ(refusal("BEGIN {trace(&`malloc_aligned);}").substr(0, 13), "D_IDENT_UNDEF");
+}
+
 // REQ: DSYM-30
 TEST_F(DsymTest, Stack) {
   thread().call_sites = {"kthread_main", "foo_attach+0x1c", "foo_alloc"};

@@ -102,6 +102,7 @@ TEST(DTypes, RefusesBadDeclarations) {
       {"struct s {void a;};", "", "D_DECL_VOIDOBJ", "cannot have void member: a"},
       {"struct s {int a();};", "", "D_DECL_VOIDOBJ", "cannot have void member: a"},
       {"void x;", "", "D_DECL_VOIDOBJ", "cannot have void object: x"},
+      {"typedef int a[string]; a x;", "", "D_DECL_VOIDOBJ", "cannot have void object: x"},
       {"int a[3][int];", "", "D_DECL_DYNOBJ", "cannot declare array of associative arrays"},
       {"int a[int][string];", "", "D_DECL_DYNOBJ", "cannot declare array of associative arrays"},
       {"struct s {int a[int];};", "", "D_DECL_DYNOBJ", "cannot have dynamic member: a"},

@@ -376,6 +376,7 @@ TEST(DTypes, NamesOfTypes) {
       {"unsigned x", "unsigned int"},
       {"long int unsigned x", "unsigned long"},
       {"struct {int a;} x", "struct (anon)"},
+      {"int (*x)[string]", "void *"},  // to an associative array, which has no type of its own
   };
   for (const auto& [declaration, name] : kRows) {
     const Compiled program("struct foo {int a;}; struct bar {int a;} y; " +

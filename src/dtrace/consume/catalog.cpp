@@ -58,7 +58,7 @@ std::optional<CatalogSymbol> FrameworkCatalog::symbol(std::string_view module,
   if (symbols == nullptr) return {};
   const std::optional<KernelSymbol> found = symbols->find(module, name);
   if (!found) return {};
-  return CatalogSymbol{found->module, found->name, found->type, found->address};
+  return CatalogSymbol{found->module, found->name, found->type, found->address, found->size};
 }
 
 bool FrameworkCatalog::has_module(std::string_view module) {

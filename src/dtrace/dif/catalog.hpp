@@ -25,6 +25,7 @@ struct CatalogSymbol {
   std::string module, name;
   std::string type;  // of an object, as in C; empty: a function
   std::uint64_t address = 0;
+  std::uint64_t size = 0;  // bytes; of a function: of its code
 };
 
 class Catalog {

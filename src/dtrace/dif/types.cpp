@@ -350,6 +350,15 @@ TypeId TypeTable::bit_field_of(TypeId integer, unsigned width) {
   return found->second = add(std::move(type));
 }
 
+TypeId TypeTable::function_pointer() {
+  if (function_pointer_ != kNoType) return function_pointer_;
+  const TypeId plain = pointer_to(function_of(int_type, {}, true));
+  Type type = types_[plain];
+  type.base = plain;
+  type.name = "function pointer";
+  return function_pointer_ = add(std::move(type));
+}
+
 bool TypeTable::same(TypeId a, TypeId b) const {
   for (;;) {
     a = resolve(a);
@@ -453,6 +462,7 @@ void TypeTable::rollback() {
   forget(arrays_);
   forget(bit_fields_);
   forget(functions_);
+  if (function_pointer_ >= mark_) function_pointer_ = kNoType;
   // An enum that was declared before may have got its enumerators since.
   std::erase_if(enumerators_, [this](const auto& entry) {
     return entry.second.type >= mark_ || enumerator(entry.second.type, entry.first) == nullptr;

@@ -87,6 +87,8 @@ class TypeTable {
   TypeId array_of(TypeId element, std::uint32_t count);
   TypeId function_of(TypeId result, std::vector<TypeId> parameters, bool variadic);
   TypeId bit_field_of(TypeId integer, unsigned width);
+  // What the symbol of a function is, whatever the function.
+  TypeId function_pointer();
   // Equal but for typedefs on the way.
   bool same(TypeId a, TypeId b) const;
 
@@ -142,9 +144,10 @@ class TypeTable {
   std::map<TypeId, TypeId> pointers_;
   std::map<std::pair<TypeId, std::uint32_t>, TypeId> arrays_, bit_fields_;
   std::map<std::vector<TypeId>, TypeId> functions_;  // result, variadic, parameters
-  TypeId kernel_begin_ = 0;                          // types before it are no kernel's
-  TypeId mark_ = 0;                                  // begin(): types from it on are new
-  std::vector<std::pair<TypeId, Type>> changed_;     // older types, as they were then
+  TypeId function_pointer_ = kNoType;
+  TypeId kernel_begin_ = 0;                       // types before it are no kernel's
+  TypeId mark_ = 0;                               // begin(): types from it on are new
+  std::vector<std::pair<TypeId, Type>> changed_;  // older types, as they were then
 };
 
 // Places members one after the other (a union's: at its start) as the C ABI does, bit-fields

@@ -140,10 +140,11 @@ struct Node {
   bool null = false;           // the constant 0 or NULL
   std::uint32_t id = 0;        // variable, subroutine, aggregation
   Scope scope = Scope::global;
-  std::uint32_t offset = 0;  // member
-  bool symbol = false;       // a variable of the kernel, at `value`
-  std::uint32_t bit = 0;     // member that is a bit-field
-  bool external = false;     // a symbol that was declared and is defined nowhere
+  std::uint32_t offset = 0;     // member
+  bool symbol = false;          // a variable or function of the kernel, at `value`
+  std::uint64_t code_size = 0;  // of a function's code; 0: the symbol is none
+  std::uint32_t bit = 0;        // member that is a bit-field
+  bool external = false;        // a symbol that was declared and is defined nowhere
   // definitions.hpp: what a name stands for; the translator of a translated value, and of its
   // member the expression that is written for it.
   Binding* binding = nullptr;

@@ -2,13 +2,39 @@
 // Code of inlines and translated values: that of the expressions they stand for, where they are
 // used.
 // Counterpart:  dt_cg.c (dt_cg_inline, dt_cg_xlate_member, dt_cg_xlate_expand)
+#include <deque>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "dtrace/lang/codegen.hpp"
 #include "dtrace/lang/definitions.hpp"
 
 namespace dtmalloc::dtrace {
+namespace {
+
+// The keys of an inline's use stand for its parameters while one of these lives.
+class Keys {
+ public:
+  explicit Keys(const Node& use) : definition_(*use.inlined) {
+    for (std::size_t i = 0; i < definition_.parameters.size(); ++i) {
+      before_.push_back(std::exchange(definition_.parameters[i].argument, use.children[i + 1]));
+    }
+  }
+  ~Keys() {
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      definition_.parameters[i].argument = before_[i];
+    }
+  }
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+
+ private:
+  InlineDefinition& definition_;
+  std::vector<const Node*> before_;
+};
+
+}  // namespace
 
 // A chain of definitions is deeper than any expression of it.
 void Generator::descend() {
@@ -28,16 +54,12 @@ unsigned Generator::bound(const Node& node) {
 }
 
 unsigned Generator::inlined(const Node& node) {
-  InlineDefinition& definition = *node.inlined;
-  std::vector<const Node*> before;
-  for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
-    before.push_back(std::exchange(definition.parameters[i].argument, node.children[i + 1]));
-  }
+  const Node& body = *node.inlined->body;
+  const Keys keys(node);
   descend();
-  const unsigned reg = expression(*definition.body);
+  const unsigned reg = expression(body);
   --nested_;
-  convert(reg, definition.body->type, node.type, node);
-  for (std::size_t i = 0; i < before.size(); ++i) definition.parameters[i].argument = before[i];
+  convert(reg, body.type, node.type, node);
   return reg;
 }
 
@@ -50,6 +72,10 @@ const Node& Generator::source_of(const Node& node) {
 
 unsigned Generator::translated(const Node& value, const Node& expression_of, TypeId type) {
   Translator& translator = *value.translator;
+  std::deque<Keys> keys;
+  for (const Node* at = &value; at->inlined != nullptr; at = at->inlined->body) {
+    keys.emplace_back(*at);
+  }
   const Node* before = std::exchange(translator.input.argument, &source_of(value));
   descend();
   const unsigned reg = expression(expression_of);

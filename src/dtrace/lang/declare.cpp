@@ -149,8 +149,7 @@ void Parser::declare_variable(Scope scope, const Declarator& declarator) {
   }
   const Type& resolved = types_[types_.resolve(type)];
   switch (resolved.kind) {
-    case TypeKind::dynamic:
-      unsupported(place, "types made of associative arrays are");
+    case TypeKind::dynamic:  // by a typedef of an associative array
     case TypeKind::void_:
     case TypeKind::function:
       source_.fail("D_DECL_VOIDOBJ", place, fmt::format("cannot have void object: {}", name));

@@ -30,11 +30,11 @@ constexpr std::array<std::string_view, 47> kKeywords = {
     "unsigned", "userland", "void",   "volatile", "while",  "xlate",      "_Bool"};
 
 // The keywords that start a declaration where a description could stand.
-constexpr std::array<std::string_view, 28> kDeclarations = {
-    "auto",     "char",       "const",   "counter", "double",   "enum",     "extern",
-    "float",    "import",     "inline",  "int",     "long",     "provider", "register",
-    "restrict", "self",       "short",   "signed",  "static",   "string",   "struct",
-    "this",     "translator", "typedef", "union",   "unsigned", "void",     "volatile"};
+constexpr std::array<std::string_view, 29> kDeclarations = {
+    "auto",   "char",     "const",    "counter", "double",   "enum",     "extern",     "float",
+    "import", "inline",   "int",      "long",    "provider", "register", "restrict",   "self",
+    "short",  "signed",   "static",   "string",  "struct",   "this",     "translator", "typedef",
+    "union",  "unsigned", "userland", "void",    "volatile"};
 
 }  // namespace
 

@@ -262,9 +262,8 @@ void Parser::derive(TypeId type, Declarator& declarator) {
     switch (derivation.kind) {
       case Derivation::pointer:
       case Derivation::function: {
-        if (types_[types_.resolve(type)].kind == TypeKind::dynamic) {
-          unsupported(derivation.place, "types made of associative arrays are");
-        }
+        // An associative array has no type that could be pointed to: to libdtrace it is void.
+        if (types_[types_.resolve(type)].kind == TypeKind::dynamic) type = types_.void_type;
         if (derivation.kind == Derivation::pointer) {
           type = types_.pointer_to(type);
           break;

@@ -208,6 +208,9 @@ void Sema::size_of(Node& node, TypeId type) {
       size = node.children[0]->text.size() + 1;
     }
   }
+  if (!node.children.empty() && node.children[0]->code_size != 0) {
+    size = node.children[0]->code_size;
+  }
   if (target.bits != 0) {
     fail("D_SIZEOF_BITFIELD", node, "cannot apply sizeof to a bit-field");
   }

@@ -112,7 +112,8 @@ Action Sema::exit_action(Node& call) {
   return action;
 }
 
-// The aggregation that an argument names; `text` is the name of the tag's family: "D_CLEAR".
+// The aggregation that an argument names; `family` is that of the tags: "D_CLEAR". Keys are passed
+// over, as libdtrace does: all of the aggregation is meant.
 const AggregationDesc& Sema::defined_aggregation(Node& call, std::size_t argument,
                                                  const std::string& family) {
   Node& node = *call.children[argument];
@@ -132,9 +133,6 @@ const AggregationDesc& Sema::defined_aggregation(Node& call, std::size_t argumen
     for (const AggregationDesc& candidate : space_.aggregations) names.push_back(candidate.name);
     diagnostic.near_names = nearest_names(node.text, names);
     throw CompileError{std::move(diagnostic)};
-  }
-  if (!node.children.empty()) {
-    unsupported(node.place, fmt::format("keys of an aggregation in {}( ) are", function));
   }
   return space_.aggregations[found->second];
 }

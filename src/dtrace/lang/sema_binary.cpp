@@ -208,8 +208,9 @@ void Sema::binary(Node& node) {
                         (node.op == Op::add && right_address && is_integer(left));
       if (!fits) incompatible(node);
       Node& pointer = left_address ? left : right;
-      if (is_void_pointer(pointer)) incompatible(node);
-      if (types_[types_.resolve(pointee(pointer))].size == 0) {
+      const Type& target = types_[types_.resolve(pointee(pointer))];
+      if (is_void_pointer(pointer) || target.kind == TypeKind::function) incompatible(node);
+      if (target.size == 0) {
         fail("D_OP_VFPTR", node,
              fmt::format("operator {} requires left-hand scalar operand of known size", op));
       }

@@ -58,11 +58,9 @@ bool Sema::inline_element(Node& node) {
                      "key: {}",
                      name.text, i + 1, types_[shape.type].name, type_name(key)));
   }
-  if (definition.body->translator != nullptr) {
-    unsupported(node.place, "inline arrays of translated values are");
-  }
   node.inlined = &definition;
   node.type = definition.type;
+  node.translator = definition.body->translator;
   node.lvalue = true;
   return true;
 }

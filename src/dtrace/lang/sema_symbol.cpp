@@ -30,7 +30,8 @@ constexpr SymbolForm kSymbolForms[] = {
 
 }  // namespace
 
-// `name, module`name: a variable of the kernel.
+// `name, module`name: a variable of the kernel, or a function: as in libdtrace a pointer to one,
+// that lies where the function's code does. Its address is the function's, and its value is code.
 void Sema::symbol(Node& node) {
   const std::size_t tick = node.text.rfind('`');
   const std::string module = node.text.substr(0, tick);
@@ -51,10 +52,9 @@ void Sema::symbol(Node& node) {
   const auto found = clause_.catalog != nullptr ? clause_.catalog->symbol(module, name)
                                                 : std::optional<CatalogSymbol>();
   if (!found) unresolved("Unknown symbol name");
-  if (found->type.empty()) {
-    unsupported(node.place, fmt::format("the kernel's function {} as a symbol is", name));
-  }
-  node.type = clause_.catalog->symbol_type(*found);
+  const bool function = found->type.empty();
+  node.type = function ? types_.function_pointer() : clause_.catalog->symbol_type(*found);
+  if (function) node.code_size = found->size;
   node.symbol = true;
   node.value = found->address;
   node.lvalue = true;
