@@ -7,6 +7,7 @@
 #include <chrono>
 #include <dtmalloc/dtrace/session.hpp>
 #include <dtmalloc/kernel.hpp>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -69,7 +70,9 @@ double plain_pair() {
   return kSeconds;
 }
 
-void measure(benchmark::State& state, Machine& machine, double firings) {
+void measure(
+    benchmark::State& state, Machine& machine, double firings,
+    const std::function<void()>& between = [] {}) {
   const double plain = plain_pair();
   double best = 1;
   constexpr std::size_t kPairs = 2000;
@@ -77,6 +80,7 @@ void measure(benchmark::State& state, Machine& machine, double firings) {
     const double seconds = seconds_of_pairs(machine, kPairs);
     best = std::min(best, seconds / kPairs);
     state.SetIterationTime(seconds);
+    between();
   }
   state.counters["ratio"] = best / plain;
   state.counters["pair_ns"] = best * 1e9;
@@ -99,7 +103,7 @@ void callback(benchmark::State& state, ProbeDescription description, double firi
   machine.framework->disable(*enabling);
 }
 
-void program(benchmark::State& state, const std::string& text) {
+void program(benchmark::State& state, const std::string& text, double firings) {
   Machine machine;
   Session session(*machine.framework, {[](std::string_view) {}, [](std::string_view) {}});
   ProgramSource source;
@@ -107,7 +111,7 @@ void program(benchmark::State& state, const std::string& text) {
   auto compiled = session.compile(source);
   if (!compiled) return state.SkipWithError(compiled.error().message.c_str());
   if (!session.enable(*compiled) || !session.go()) return state.SkipWithError("does not start");
-  measure(state, machine, 1);
+  measure(state, machine, firings, [&session] { session.work(); });
   session.stop();
 }
 
@@ -118,19 +122,28 @@ BENCHMARK(plain)->UseManualTime();
 DTM_BENCH(callback, other_type, ProbeDescription{"dtmalloc", "", "other", "malloc", 0}, 0.0);
 DTM_BENCH(callback, malloc, ProbeDescription{"dtmalloc", "", "bench_type", "malloc", 0}, 1.0);
 DTM_BENCH(callback, malloc_and_free, ProbeDescription{"dtmalloc", "", "bench_type", "", 0}, 2.0);
-DTM_BENCH(program, count, "dtmalloc::bench_type:malloc {@ = count();}");
-DTM_BENCH(program, count_by_probefunc, "dtmalloc::bench_type:malloc {@[probefunc] = count();}");
-DTM_BENCH(program, count_by_pointer, "dtmalloc::bench_type:malloc {@[args[0]] = count();}");
-DTM_BENCH(program, count_by_shortdesc,
-          "dtmalloc::bench_type:malloc {@[stringof args[0]->ks_shortdesc] = count();}");
-DTM_BENCH(program, quantize, "dtmalloc::bench_type:malloc {@ = quantize(arg3);}");
-DTM_BENCH(program, predicate_count, "dtmalloc::bench_type:malloc /arg3 > 16/ {@ = count();}");
-DTM_BENCH(program, global_store, "dtmalloc::bench_type:malloc {size = arg3;}");
-DTM_BENCH(program, thread_store, "dtmalloc::bench_type:malloc {self->size = arg3;}");
-DTM_BENCH(program, thread_store_and_load,
-          "dtmalloc::bench_type:malloc {self->size = arg3; self->size;}");
-DTM_BENCH(program, array_count, "dtmalloc::bench_type:malloc {x[tid]++;}");
-DTM_BENCH(program, array_count_by_text, "dtmalloc::bench_type:malloc {x[probefunc]++;}");
+// Of malloc and free, but for programs that say otherwise.
+#define BOTH "dtmalloc::bench_type:malloc, dtmalloc::bench_type:free "
+#define DTM_PROGRAM(name, text) DTM_BENCH(program, name, text, 2.0)
+// With the consumer at work between the rounds, so that the buffer does not fill.
+#define DTM_RECORDS(name, text) DTM_PROGRAM(name, text)->Iterations(300)
+DTM_PROGRAM(count, BOTH "{@ = count();}");
+DTM_BENCH(program, count_of_malloc, "dtmalloc::bench_type:malloc {@ = count();}", 1.0);
+DTM_PROGRAM(count_by_probefunc, BOTH "{@[probefunc] = count();}");
+DTM_PROGRAM(count_by_pointer, BOTH "{@[args[0]] = count();}");
+DTM_PROGRAM(count_by_shortdesc, BOTH "{@[stringof args[0]->ks_shortdesc] = count();}");
+DTM_PROGRAM(count_by_tid, BOTH "{@[tid] = count();}");
+DTM_PROGRAM(quantize, BOTH "{@ = quantize(arg3);}");
+DTM_PROGRAM(predicate_count, BOTH "/arg3 > 16 && arg3 < 4096/ {@ = count();}");
+DTM_PROGRAM(global_predicate, "BEGIN {x = 0;} " BOTH "/x == 0/ {@ = count();}");
+DTM_PROGRAM(thread_predicate, "BEGIN {self->n = 1;} " BOTH "/self->n == 0/ {@ = count();}");
+DTM_RECORDS(record_1, BOTH "{trace(arg3);}");
+DTM_RECORDS(record_4, BOTH "{printf(\"%d %d %d %d\\n\", arg3, tid, pid, id);}");
+DTM_PROGRAM(global_store, BOTH "{size = arg3;}");
+DTM_PROGRAM(thread_store, BOTH "{self->size = arg3;}");
+DTM_PROGRAM(thread_store_and_load, BOTH "{self->size = arg3; self->size;}");
+DTM_PROGRAM(array_count, BOTH "{x[tid]++;}");
+DTM_PROGRAM(array_count_by_text, BOTH "{x[probefunc]++;}");
 
 }  // namespace
 }  // namespace dtmalloc::dtrace

@@ -30,6 +30,21 @@ class KernelSymbols;
 struct ConsumerCpu;
 struct Ecb;
 
+// An acquire load, if compiler_barrier() follows before what depends on it. On x86 every load is
+// one; as a plain access it becomes an operand of the instruction that uses it, which compilers
+// deny to atomics. Checkers see the atomic.
+template <typename T>
+[[gnu::always_inline]] inline T acquire(const std::atomic<T>& word) {
+#if defined(__x86_64__) && !defined(DTM_ATOMIC_WORDS)
+  using Plain __attribute__((may_alias)) = T;
+  static_assert(sizeof(std::atomic<T>) == sizeof(T));
+  return *reinterpret_cast<const Plain*>(&word);
+#else
+  return word.load(std::memory_order_acquire);
+#endif
+}
+[[gnu::always_inline]] inline void compiler_barrier() { __asm__ volatile("" : : : "memory"); }
+
 struct ProviderEntry {
   ProviderId id = 0;
   Framework::Impl* framework = nullptr;

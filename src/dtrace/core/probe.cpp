@@ -251,9 +251,9 @@ void Framework::probe_fire(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
   if (__builtin_expect(firing == nullptr, 0)) {
     return fire_first_time(id, arg0, arg1, arg2, arg3, arg4);
   }
-  if (__builtin_expect(id >= firing->size.load(std::memory_order_acquire), 0)) return;
-  const Chain* chain =
-      firing->slots.load(std::memory_order_acquire)[id].load(std::memory_order_acquire);
+  if (__builtin_expect(id >= acquire(firing->size), 0)) return;
+  compiler_barrier();
+  const Chain* chain = acquire(acquire(firing->slots)[id]);
   if (chain == nullptr) return;
   firing->entry = &chain->head;
   chain->head.fire(id, arg0, arg1, arg2, arg3, arg4);

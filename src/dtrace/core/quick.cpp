@@ -3,6 +3,7 @@
 // Invariants:   branches go forward only, so every path ends; kMostTests bounds their number.
 #include "dtrace/core/quick.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "dtrace/core/consumer.hpp"
@@ -365,6 +366,12 @@ bool QuickDif::holds(DifOp branch, std::uint64_t a, std::uint64_t b) {
     default:
       return a <= b;  // bleu
   }
+}
+
+bool QuickDif::is_simple() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const QuickNode& node) {
+    return node.kind == QuickNode::range || node.kind == QuickNode::constant;
+  });
 }
 
 std::uint64_t QuickDif::rest(const QuickNode* node, const std::uint64_t* words) {

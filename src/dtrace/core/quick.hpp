@@ -103,11 +103,13 @@ class QuickDif {
   static std::optional<QuickDif> of(const VerifiedDif& dif, QuickScope& scope);
 
   [[gnu::always_inline]] std::uint64_t value(const std::uint64_t* words) const {
-    const QuickNode* node = start_;
-    while (node->kind == QuickNode::range) {
-      node = words[node->word] - node->low <= node->span ? node->yes : node->no;
-    }
+    const QuickNode* node = walk(words);
     return __builtin_expect(node->kind == QuickNode::constant, 1) ? node->low : rest(node, words);
+  }
+  // Whether every value is a constant, and every test is of a plain word; then which one.
+  bool is_simple() const;
+  [[gnu::always_inline]] std::uint64_t simple_value(const std::uint64_t* words) const {
+    return walk(words)->low;
   }
   // What the value always is; none: it is computed.
   const QuickOperand* operand() const {
@@ -119,6 +121,20 @@ class QuickDif {
   friend class QuickBuilder;
   QuickDif() = default;
   static bool holds(DifOp branch, std::uint64_t a, std::uint64_t b);
+  // To the first node that is no test of a plain word. A branch, not a choice of addresses: what
+  // is predicted waits for nothing.
+  [[gnu::always_inline]] const QuickNode* walk(const std::uint64_t* words) const {
+    const QuickNode* node = start_;
+    while (node->kind == QuickNode::range) {
+      if (words[node->word] - node->low <= node->span) {
+        node = node->yes;
+      } else {
+        node = node->no;
+        __asm__ volatile("");
+      }
+    }
+    return node;
+  }
   static std::uint64_t rest(const QuickNode* node, const std::uint64_t* words);
   std::vector<QuickNode> nodes_;
   const QuickNode* start_ = nullptr;  // of nodes_

@@ -55,10 +55,10 @@ DTM_INLINE std::uint64_t* remembered(const QuickClause& clause, const QuickStep&
 // False: fire() does what there is to do.
 DTM_INLINE bool ready(const QuickClause& clause, const ConsumerCpu& state,
                       const std::atomic<Activity>& activity) {
-  return __builtin_expect(activity.load(std::memory_order_acquire) == Activity::active, 1) &&
-         __builtin_expect(
-             state.buffer.used + clause.room <= state.buffer.limit.load(std::memory_order_relaxed),
-             1);
+  if (__builtin_expect(activity.load(std::memory_order_acquire) != Activity::active, 0)) {
+    return false;
+  }
+  return __builtin_expect(state.buffer.used + clause.room <= acquire(state.buffer.limit), 1);
 }
 
 // The low bytes of a word.
@@ -142,7 +142,7 @@ void Consumer::fire_one(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, st
   if (!ready(clause, state, clause.consumer->activity_)) {
     return fire_callback(id, arg0, arg1, arg2, arg3, arg4);
   }
-  if (Predicate && clause.predicate->value(words) == 0) return;
+  if (Predicate && clause.predicate->simple_value(words) == 0) return;
   if (__builtin_expect(cell.generation != state.aggregations.generation(), 0) ||
       (Keys == 1 &&
        __builtin_expect(cell.key != key || cell.memory != clause.addresses->generation(), 0))) {
@@ -244,7 +244,8 @@ void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, 
 void quick_fire(QuickClause& clause) {
   clause.fire = clause.record != 0 ? &Consumer::fire_steps<true> : &Consumer::fire_steps<false>;
   if (clause.record != 0 || clause.steps.size() != 1 || !clause.sources.empty() ||
-      clause.needs_time || clause.steps[0].key_count > 1) {
+      clause.needs_time || clause.steps[0].key_count > 1 ||
+      (clause.predicate && !clause.predicate->is_simple())) {
     return;
   }
   clause.knows_cell = true;

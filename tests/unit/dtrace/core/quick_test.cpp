@@ -187,6 +187,7 @@ class QuickRun : public ::testing::Test {
   }
 };
 
+// REQ: LAW-13
 // The same answers whether a clause is quick or, because it also stores, is interpreted.
 TEST_F(QuickRun, AggregatesAsTheInterpreterDoes) {
   for (const char* statement :
