@@ -29,7 +29,17 @@ still=
 if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then
   still='setarch -R'
 fi
+# Each program runs as one process per core, which share its tests.
+shards=$(nproc)
 for target in $targets; do
   printf '== %s %s\n' "$preset" "$target"
-  $still "build/$preset/tests/$target" --gtest_brief=1
+  running=
+  for shard in $(seq 0 $((shards - 1))); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard \
+      $still "build/$preset/tests/$target" --gtest_brief=1 &
+    running="$running $!"
+  done
+  failed=
+  for process in $running; do wait "$process" || failed=yes; done
+  [ -z "$failed" ]
 done
