@@ -148,7 +148,8 @@ const NamedConstant* find_constant(std::string_view name);
 std::string_view builtin_kind(std::string_view name, std::uint32_t version = kDVersion);
 // How a value of a type is kept and recorded.
 ValueDesc describe_type(const TypeTable& types, TypeId id, std::uint32_t strsize);
-std::vector<std::string> all_names(const ProgramSpace& space);  // for "did you mean"
+// For "did you mean": what that version of the language knows.
+std::vector<std::string> all_names(const ProgramSpace& space, std::uint32_t version);
 
 // What a clause has done so far that later actions may not follow.
 struct ActionOrder {

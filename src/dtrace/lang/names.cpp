@@ -233,14 +233,17 @@ std::string_view builtin_type(std::string_view name) {
   return found == nullptr ? std::string_view() : found->type;
 }
 
-std::vector<std::string> all_names(const ProgramSpace& space) {
+std::vector<std::string> all_names(const ProgramSpace& space, std::uint32_t version) {
   std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    if (is_known(name, version)) names.emplace_back(name);
+  };
   for (const VariableDesc& variable : space.variables) {
     if (variable.scope == Scope::global) names.push_back(variable.name);
   }
-  for (const BuiltinVariable& variable : kBuiltins) names.emplace_back(variable.name);
-  names.emplace_back("args");
-  for (const FunctionInfo& function : kFunctions) names.emplace_back(function.name);
+  for (const BuiltinVariable& variable : kBuiltins) add(variable.name);
+  add("args");
+  for (const FunctionInfo& function : kFunctions) add(function.name);
   return names;
 }
 

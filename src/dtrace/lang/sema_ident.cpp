@@ -24,7 +24,7 @@ void Sema::unknown_identifier(const Node& node, const std::string& shown) {
   Diagnostic diagnostic =
       source_.diagnostic("D_IDENT_UNDEF", node.place,
                          fmt::format("failed to resolve {}: Unknown variable name", shown));
-  diagnostic.near_names = nearest_names(node.text, all_names(space_));
+  diagnostic.near_names = nearest_names(node.text, all_names(space_, input_.version));
   throw CompileError{std::move(diagnostic)};
 }
 
@@ -176,7 +176,7 @@ void Sema::call(Node& node) {
     Diagnostic diagnostic =
         source_.diagnostic("D_FUNC_UNDEF", designator.place,
                            fmt::format("undefined function name: {}", designator.text));
-    diagnostic.near_names = nearest_names(designator.text, all_names(space_));
+    diagnostic.near_names = nearest_names(designator.text, all_names(space_, input_.version));
     throw CompileError{std::move(diagnostic)};
   }
   switch (info->kind) {
