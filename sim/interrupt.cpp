@@ -6,8 +6,10 @@
 
 #include <signal.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <dtmalloc/smp/cpu.hpp>
 
 namespace dtmalloc::sim {
@@ -17,17 +19,30 @@ std::atomic<bool> attention{false};
 namespace {
 
 std::atomic<bool> stop_asked{false};
+std::atomic<std::int64_t> stop_time{0};  // when, in ns of the host's clock
 std::atomic<bool> progress_due{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-// The second signal of either kind kills.
-void on_stop(int) {
-  ::signal(SIGINT, SIG_DFL);
-  ::signal(SIGTERM, SIG_DFL);
-  stop_asked.store(true, std::memory_order_relaxed);
-  attention.store(true, std::memory_order_relaxed);
-  Clock::wake();
+// The second signal of either kind kills. What comes at once is the same wish: timeout(1) sends its
+// signal to the process and to its group.
+void on_stop(int signal) {
+  constexpr std::int64_t kAtOnce = 100000000;
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const std::int64_t now = std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
+  if (!stop_asked.exchange(true, std::memory_order_relaxed)) {
+    stop_time.store(now, std::memory_order_relaxed);
+    attention.store(true, std::memory_order_relaxed);
+    Clock::wake();
+  } else if (now - stop_time.load(std::memory_order_relaxed) > kAtOnce) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+  }
 }
+
+// Unlike SIG_IGN this is not passed on to the commands of system().
+void on_closed_pipe(int) {}
 
 void on_timer(int) {
   progress_due.store(true, std::memory_order_relaxed);
@@ -53,7 +68,7 @@ void set_timer(long first_us, long next_us) {
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  handle(SIGPIPE, SIG_IGN, 0);
+  handle(SIGPIPE, on_closed_pipe, SA_RESTART);
   // Also in a shell's background job, whose SIGINT is ignored: `kill -INT` is for scripts.
   for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_stop, SA_RESTART);
 }

@@ -10,7 +10,8 @@ namespace dtmalloc::sim {
 // Set by whoever wants the run to look up between two operations.
 extern std::atomic<bool> attention;
 
-// From construction on the first SIGINT or SIGTERM asks the run to end and the second one kills;
+// From construction on the first SIGINT or SIGTERM asks the run to end, and one that is sent later
+// (not within 0.1 s) kills;
 // a closed pipe is an error of write(2), not a signal.
 class InterruptGuard {
  public:

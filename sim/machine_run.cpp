@@ -26,7 +26,8 @@ MachineRun::MachineRun(const workload::Workload& workload, const KernelConfig& c
   });
   cpus.set_interrupt_check([this] {
     if (kernel_.config().real_clock) output_.flush();  // a pass may have ended
-    return attention.load(std::memory_order_relaxed) || (tracing_ && tracing_->exited());
+    return attention.load(std::memory_order_relaxed) || output_.failed() ||
+           (tracing_ && tracing_->exited());
   });
 }
 
@@ -49,22 +50,24 @@ const workload::Outcome& MachineRun::run() {
   if (manner_ == whole || !tracing_ || !tracing_->exited()) outcome_ = runner_.run();
   end_progress();
   if (outcome_.error) message(to_string(*outcome_.error));
-  if (outcome_.panic) {
-    output_.flush();
-    print_panic(*outcome_.panic);
-    for (const workload::ThreadPlace& place : outcome_.panic_places)
-      print_error("  at " + workload_.file + ":" + std::to_string(place.line) + ", " +
-                  place.execname + " (tid " + std::to_string(place.tid) + ")\n");
-  }
+  if (outcome_.panic) tell_panic();
   stop_tracing();
   return outcome_;
+}
+
+void MachineRun::tell_panic() {
+  output_.flush();
+  print_panic(*outcome_.panic);
+  for (const workload::ThreadPlace& place : outcome_.panic_places)
+    print_error("  at " + workload_.file + ":" + std::to_string(place.line) + ", " +
+                place.execname + " (tid " + std::to_string(place.tid) + ")\n");
 }
 
 bool MachineRun::attend() {
   attention.store(false, std::memory_order_relaxed);
   if (InterruptGuard::interrupted()) {
     // Off the line of the "^C"; every thread of the workload comes here.
-    if (tracing_ && !tracing_->exited() && !interrupt_shown_) output_.write("\n");
+    if (tracing_ && tracing_->prints_text() && !interrupt_shown_) output_.write("\n");
     interrupt_shown_ = true;
     return false;
   }
@@ -104,12 +107,15 @@ void MachineRun::note(const Diagnostic& d) {
   message(text + (d.near_names.empty() ? "\n" : "'?\n"));
 }
 
-// After a panic the consumer still shows what it has; the machine itself may refuse END.
+// After a panic the consumer still shows what it has; a machine that panicked may refuse END.
 void MachineRun::stop_tracing() {
   if (!tracing_) return;
   try {
     tracing_->stop();
-  } catch (const KernelPanic&) {
+  } catch (const KernelPanic& panic) {  // by an action of END
+    if (outcome_.panic) return;
+    outcome_.panic = panic;
+    tell_panic();
   }
 }
 

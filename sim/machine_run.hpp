@@ -36,6 +36,7 @@ class MachineRun {
  private:
   bool attend();  // between two operations; false ends the run
   void end_progress();
+  void tell_panic();
   void note(const Diagnostic& d);
   void stop_tracing();
 

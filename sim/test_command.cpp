@@ -21,7 +21,6 @@
 #include <cstring>
 #include <dtmalloc/workload/workload.hpp>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "commands.hpp"
@@ -286,18 +285,19 @@ class ScriptTest {
       report = "status " + std::to_string(ran.status) + ", expected " +
                std::to_string(expected.status) + "\n" + ran.err;
     }
+    const bool update = update_ && report.empty();  // what a failed run prints is no expectation
     const auto compare = [&](const Block& block, const std::string& got, const char* what) {
       if (!block.present) return;
       const std::string_view wanted = text.substr(block.begin, block.end - block.begin);
       if (wanted == got) return;
-      if (update_)
+      if (update)
         updates.emplace_back(block, got);
       else
         report += std::string(what) + " differs\n" + difference(wanted, got);
     };
     compare(expected.out, ran.out, "standard output");
     compare(expected.err, ran.err, "standard error");
-    if (update_ && !expected.out.present)
+    if (update && !expected.out.present)
       updates.emplace_back(Block{false, expected.end, expected.end},
                            "\n/*! expect\n" + ran.out + "*/");
     if (report.empty()) {
@@ -321,11 +321,10 @@ class ScriptTest {
       }
       text.replace(block.begin, block.end - block.begin, got);
     }
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    file << text;
-    if (file.flush()) return true;
-    complain("cannot write " + path.string());
-    return false;
+    const auto file = Output::open(path.string(), {});
+    if (file == nullptr) return false;
+    file->write(text);
+    return file->commit();
   }
 
   const bool update_;
@@ -346,9 +345,16 @@ int test_command(const TestOptions& options) {
       continue;
     }
     std::vector<fs::path> scripts;
-    for (const auto& entry : fs::recursive_directory_iterator(path, error))
-      if (entry.path().extension() == ".d" && entry.is_regular_file(error))
-        scripts.push_back(entry.path());
+    for (fs::recursive_directory_iterator at(path, error), end; !error && at != end;
+         at.increment(error)) {
+      std::error_code unknown;
+      if (at->path().extension() == ".d" && at->is_regular_file(unknown))
+        scripts.push_back(at->path());
+    }
+    if (error) {
+      complain("cannot read " + path + ": " + error.message());
+      good = false;
+    }
     std::sort(scripts.begin(), scripts.end());
     for (const fs::path& script : scripts) good = test.script(script, false) && good;
   }

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <memory>
 
+#include "interrupt.hpp"
+
 namespace dtmalloc::sim {
 namespace {
 
@@ -80,7 +82,13 @@ dtrace::TextSink append_to(const std::string& path, int* error) {
 Tracing::Tracing(Kernel& kernel, Output& output)
     : framework_(kernel.cpus(), kernel.addresses()),
       session_(prepared(framework_, kernel),
-               {.out = [&output](std::string_view text) { output.write(text); },
+               {.out =
+                    [&output](std::string_view text) {
+                      output.write(text);
+                      if (!output.failed()) return;
+                      attention.store(true, std::memory_order_relaxed);
+                      Clock::wake();
+                    },
                 .err =
                     [&output](std::string_view text) {
                       output.flush();

@@ -42,6 +42,8 @@ class Tracing {
   std::string anonymous_enabling() const { return session_.anonymous_enabling(); }
   // Tracing ended by exit(); the machine goes on.
   bool exited() const { return !stopped_ && session_.done(); }
+  // Tracing goes on, and what it prints is no document.
+  bool prints_text() const { return !session_.done() && !session_.structured(); }
   // END, the last pass, aggregations. Later calls do nothing.
   void stop();
   int exit_status() const { return session_.exit_status(); }

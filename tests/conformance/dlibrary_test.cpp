@@ -97,7 +97,7 @@ TEST(DVersion, HidesLaterNames) {
   EXPECT_EQ(session.add("int strstr; BEGIN {strstr = 5; trace(strstr); cpu = 3;}"), "");
   EXPECT_THAT(session.add("BEGIN {trace(strtoll(\"1\"))}"),
               HasSubstr("undefined function name: strtoll"));
-  EXPECT_THAT(session.add("BEGIN {print(1)}"), HasSubstr("did you mean printm or printf?"));
+  EXPECT_THAT(session.add("BEGIN {print(1)}"), HasSubstr("did you mean printm, printf or printa?"));
   EXPECT_THAT(session.add("BEGIN {trace(ucaller)}"), HasSubstr("failed to resolve ucaller"));
   const auto refusal = [&](const char* option) {
     auto set = session.session->set_option(option);

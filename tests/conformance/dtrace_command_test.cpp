@@ -403,6 +403,72 @@ TEST_F(DtraceCommand, AnonymousEnablings) {
   EXPECT_EQ(removed.status, 1);
 }
 
+// REQ: DCMD-43
+TEST_F(DtraceCommand, AnAnonymousEnablingHoldsWhatWasCompiled) {
+  const std::string start =
+      "printf 'a = malloc 100 M_TEMP M_WAITOK' >w.wl; echo 'BEGIN {printf(\"%d\", N);}' >x.d;"
+      "mkdir -p l; echo 'inline int Q = 5;' >l/q.d;";
+  EXPECT_EQ(run(start + " dtmalloc dtrace -A -C -D N=3 -s x.d --anonymous f;"
+                        " rm x.d; dtmalloc run w.wl -aq --anonymous f")
+                .out,
+            "3\n");
+  EXPECT_EQ(run(start + " dtmalloc dtrace -A -L l -x libdir=l -n 'BEGIN {trace(Q)}' --anonymous f;"
+                        " rm -r l; dtmalloc run w.wl -aq --anonymous f")
+                .out,
+            "5\n");
+  // The claimer does what acts on the host.
+  EXPECT_EQ(run(start + " dtmalloc dtrace -A -wqn 'BEGIN {system(\"echo sys\")}' --anonymous f;"
+                        " dtmalloc run w.wl -wqa --anonymous f")
+                .out,
+            "sys\n\n");
+  const Ran edited = run(start +
+                         " dtmalloc dtrace -A -x strsize=9 -n BEGIN --anonymous f;"
+                         " sed -i s/strsize=9/strsize=0/ f; dtmalloc run w.wl -a"
+                         " --anonymous f");
+  EXPECT_EQ(edited.err,
+            "dtrace: saved anonymous enabling in f\n"
+            "dtrace: an anonymous enabling is damaged\n");
+  EXPECT_EQ(edited.status, 1);
+}
+
+// REQ: DCMD-44
+TEST_F(DtraceCommand, AClosedPipeEndsIt) {
+  const Ran live =
+      run("(timeout 20 dtmalloc dtrace -qn 'tick-10ms {printf(\"x%d\\n\", i++)}'; echo $? >s) |"
+          " head -2; cat s");
+  EXPECT_TRUE(live.out.starts_with("x0\nx1\n")) << live.out;
+  EXPECT_EQ(live.out.find("124"), std::string::npos) << live.out;
+  const Ran virtual_time =
+      run("printf 'repeat 100000000000 { a = malloc 9 M_TEMP M_WAITOK\nfree a\n}\n' >l.wl;"
+          "(timeout 20 dtmalloc run l.wl -qn 'dtmalloc::temp:malloc {printf(\"%d\\n\", arg3)}';"
+          " echo $? >s) | head -1; cat s");
+  EXPECT_TRUE(virtual_time.out.starts_with("16\n")) << virtual_time.out;
+  EXPECT_EQ(virtual_time.out.find("124"), std::string::npos) << virtual_time.out;
+  // What system() starts is a process as any.
+  EXPECT_EQ(run("dtmalloc dtrace -wqn 'BEGIN {system(\"yes | head -1\"); exit(0)}'").err, "");
+}
+
+// REQ: DCMD-45
+TEST_F(DtraceCommand, TheFirstInterruptIsNotLost) {
+  // timeout(1) signals the process and then its group.
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(run("timeout -s TERM 0.3 dtmalloc dtrace -qn 'END {trace(\"bye\")}'").out, "\nbye\n");
+  const Ran document =
+      run("timeout --foreground -s INT 0.3 dtmalloc dtrace -x oformat=xml -qn 'END {trace(1)}'");
+  EXPECT_TRUE(document.out.starts_with("<?xml")) << document.out;
+}
+
+// REQ: DCMD-46
+TEST_F(DtraceCommand, APanicOfEndIsTold) {
+  const Ran ran = run(
+      "printf 'a = malloc 100 M_TEMP M_WAITOK' | dtmalloc run - -wqn 'dtmalloc::temp:malloc {@ ="
+      " count()} END {trace(\"on\")} END {panic()}'");
+  EXPECT_EQ(ran.status, 3);
+  EXPECT_TRUE(ran.err.starts_with("panic: dtrace: panic action at probe dtrace:::END (ecb 0x"))
+      << ran.err;
+  EXPECT_EQ(ran.out, "on\n                1\n");
+}
+
 // REQ: DCMD-27
 TEST_F(DtraceCommand, RunTakesTheSameFlags) {
   const Ran ran =

@@ -213,7 +213,10 @@ TEST_F(ScriptTools, ClausesThatNeverRanAreNamed) {
         "dtmalloc::temp:malloc {trace(2)}'",
         "-x bufpolicy=fill -x bufsize=32 -n 'dtmalloc::temp:malloc {trace(1)} "
         "dtmalloc::temp:malloc {trace(2)}'",
-        "-n 'END {trace(1)} BEGIN'"}) {
+        "-n 'END {trace(1)} BEGIN'", "-n 'dtmalloc::temp:malloc {x++; trace(*(int *)0)}'",
+        "-x cpu=1 -n 'dtmalloc::temp:malloc /cpu == 0/ {trace(1)}'",
+        "-n 'dtmalloc::temp:malloc {exit(3); exit(5)}'",
+        "-n 'dtmalloc::temp:malloc {printf(\"a\"); if (arg3 == 1) {trace(1)}}'"}) {
     EXPECT_EQ(run(start + words).err.find("never ran"), std::string::npos) << words;
   }
 }

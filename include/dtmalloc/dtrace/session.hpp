@@ -68,6 +68,7 @@ class Session {
   // ("Invalid option name").
   Result<void> set_option(std::string_view text);
   bool quiet() const;
+  bool structured() const;  // the output is one document: option oformat
   // -O: with structured output (oformat) the aggregations that no printa() printed are part of the
   // document. Without it they print at the end in any case.
   void print_aggregations_at_exit();

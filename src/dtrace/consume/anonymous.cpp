@@ -2,9 +2,11 @@
 // Anonymous enablings: programs that trace from boot on without a consumer, until one claims them.
 // Counterpart:  dtrace.c (dtrace_anon_grab, dtrace_anon_property); dtrace.c of the command (-A, -a)
 //
-// As text: a first line, then `option NAME VALUE` lines, then for every program
+// As text: a first line; `option BYTES` and a line NAME or NAME=VALUE of so many bytes; for every
+// library `library PATH-BYTES TEXT-BYTES` and both; for every program
 // `program KIND CONTEXT ARGUMENTS NAME-BYTES TEXT-BYTES` followed by name, text and arguments, each
-// argument with its own line of bytes.
+// argument with its own line of bytes. The texts are those that were compiled: who boots with them
+// needs neither the preprocessor nor the libraries' files.
 #include <charconv>
 #include <utility>
 
@@ -78,12 +80,18 @@ struct Session::Anonymous : AnonymousState {
 
 std::string Session::anonymous_enabling() const {
   std::string text(kFirstLine);
-  text += impl_->options.save();
+  for (const std::string& option : impl_->options.given()) {
+    text += "option " + std::to_string(option.size()) + "\n" + option + "\n";
+  }
+  for (const auto& [path, library] : impl_->libraries) {
+    text += "library " + std::to_string(path.size()) + " " + std::to_string(library.size()) + "\n" +
+            path + "\n" + library + "\n";
+  }
   for (const CompiledProgram& program : impl_->programs) {
     const ProgramSource& source = program.source;
     text += "program " + std::to_string(source.kind) + " " + std::to_string(source.context) + " " +
             std::to_string(source.args.size()) + " " + std::to_string(source.name.size()) + " " +
-            std::to_string(source.text.size()) + "\n" + source.name + "\n" + source.text + "\n";
+            std::to_string(program.text.size()) + "\n" + source.name + "\n" + program.text + "\n";
     for (const std::string& argument : source.args) {
       text += std::to_string(argument.size()) + "\n" + argument + "\n";
     }
@@ -95,12 +103,21 @@ Result<void> Session::start_anonymous(Framework& framework, std::string_view ena
   if (!enabling.starts_with(kFirstLine)) return error("not an anonymous enabling");
   Reader reader(enabling.substr(kFirstLine.size()));
   Session session(framework, {});
+  Impl& impl = *session.impl_;
+  impl.libraries_loaded = true;
   std::vector<ProgramSource> sources;
   while (!reader.done()) {
     const std::string_view what = reader.word();
     if (what == "option") {
-      const std::string_view name = reader.word();
-      if (!session.impl_->options.load(name, reader.number())) reader.fail();
+      const std::string option = reader.bytes(reader.number());
+      if (reader.good() && !session.set_option(option)) reader.fail();
+    } else if (what == "library") {
+      const std::uint64_t path = reader.number();
+      const std::uint64_t text = reader.number();
+      const std::string name = reader.bytes(path);
+      const std::string library = reader.bytes(text);
+      if (!reader.good()) break;
+      if (auto compiled = impl.compile_library(name, library); !compiled) return compiled;
     } else if (what == "program") {
       ProgramSource source;
       const std::uint64_t kind = reader.number();
@@ -122,7 +139,6 @@ Result<void> Session::start_anonymous(Framework& framework, std::string_view ena
     }
   }
   if (!reader.good()) return error("an anonymous enabling is damaged");
-  Impl& impl = *session.impl_;
   impl.anonymous = true;
   impl.tracer = framework.cpus().thread0();
   for (const ProgramSource& source : sources) {
@@ -154,6 +170,7 @@ Result<void> Session::claim_anonymous() {
   claimed->sinks = std::move(impl_->sinks);
   claimed->tracer = impl_->tracer;
   claimed->options.take_all_but_runtime(impl_->options);
+  if (auto good = claimed->check_sinks(); !good) return good;
   claimed->anonymous = false;
   impl_ = std::move(claimed);
   framework.close();  // of the two openings one is left

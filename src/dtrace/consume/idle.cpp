@@ -4,7 +4,8 @@
 // Differs:      dtrace(1) has none of this; `dtmalloc run` prints it.
 // Invariants:   what cannot be told for sure is not said: a clause that neither records nor
 //               aggregates, one that failed, one whose records may be lost, one that shares all
-//               its aggregations, unless they are empty or a text in their keys is its own.
+//               its aggregations, unless they are empty or a text in their keys is its own, the
+//               pieces of one with branches.
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -72,15 +73,25 @@ Added added(const Clause& clause, const Action& action, const AggregationUse& us
   return Added::unknown;
 }
 
-bool has(const Clause& clause, ActionKind kind) {
-  return std::any_of(clause.actions.begin(), clause.actions.end(),
-                     [kind](const Action& action) { return action.kind == kind; });
+std::ptrdiff_t count(const Clause& clause, ActionKind kind) {
+  return std::count_if(clause.actions.begin(), clause.actions.end(),
+                       [kind](const Action& action) { return action.kind == kind; });
+}
+
+// Of one whose branches made several: they stand at one place, with one description.
+bool is_piece(const Clause& clause, const Program& program) {
+  const std::string description = to_string(clause.description);
+  return std::count_if(program.clauses.begin(), program.clauses.end(), [&](const Clause& other) {
+           return other.where.line == clause.where.line &&
+                  other.where.column == clause.where.column &&
+                  to_string(other.description) == description;
+         }) > 1;
 }
 
 }  // namespace
 
 void Session::Impl::find_idle_clauses() {
-  if (lost_records) return;
+  if (lost_records || options.is_set("cpu")) return;
   const auto uses = aggregation_use(programs);
   std::map<const Clause*, bool> recorded;  // by clause: it records; whether a record came
   std::set<const Clause*> failed;
@@ -94,8 +105,11 @@ void Session::Impl::find_idle_clauses() {
     for (const Clause& clause : compiled.program->clauses) {
       const auto found = recorded.find(&clause);
       if (found == recorded.end() || failed.contains(&clause) ||
-          has(clause, ActionKind::speculate) || has(clause, ActionKind::commit))
+          count(clause, ActionKind::speculate) > 0 || count(clause, ActionKind::commit) > 0 ||
+          is_piece(clause, *compiled.program))
         continue;
+      // The second exit() of a clause fails, which throws its record away.
+      if (count(clause, ActionKind::exit) > 1) continue;
       bool idle = !found->second;
       if (!idle) {
         bool silent = true, nothing = false, something = false;

@@ -94,27 +94,33 @@ Result<std::vector<std::string>> order(Libraries& libraries) {
 Result<void> Session::Impl::load_libraries() {
   if (libraries_loaded || options.is_set("nolibs")) return {};
   libraries_loaded = true;
-  Libraries libraries = find_libraries(options.library_paths());
-  Result<std::vector<std::string>> ordered = order(libraries);
+  Libraries found = find_libraries(options.library_paths());
+  Result<std::vector<std::string>> ordered = order(found);
   if (!ordered) return ordered.error();
   for (const std::string& name : *ordered) {
-    Library& library = libraries.at(name);
+    Library& library = found.at(name);
     // What needs something that is absent is skipped, and so is what needs that.
     library.failed = std::any_of(library.needs.begin(), library.needs.end(),
-                                 [&](const auto& need) { return libraries.at(need).failed; });
+                                 [&](const auto& need) { return found.at(need).failed; });
     if (library.failed) continue;
-    CompileInput input = compile_input();
-    input.text = library.text;
-    input.file = library.path;
-    input.library = true;
-    input.dumps = false;
-    input.allow_empty = true;
-    input.settings = nullptr;
-    auto output = dtrace::compile(input, catalog, space);
-    if (output) continue;
-    if (output.error().tag != "D_PRAGMA_DEPEND") return output.error();
+    const Result<void> compiled = compile_library(library.path, library.text);
+    if (compiled) continue;
+    if (compiled.error().tag != "D_PRAGMA_DEPEND") return compiled;
     library.failed = true;
   }
+  return {};
+}
+
+Result<void> Session::Impl::compile_library(const std::string& path, const std::string& text) {
+  CompileInput input = compile_input();
+  input.text = text;
+  input.file = path;
+  input.library = true;
+  input.dumps = false;
+  input.allow_empty = true;
+  input.settings = nullptr;
+  if (auto output = dtrace::compile(input, catalog, space); !output) return output.error();
+  libraries.emplace_back(path, text);
   return {};
 }
 

@@ -137,6 +137,12 @@ const OptionInfo* find(std::string_view name) {
   return found == end ? nullptr : found;
 }
 
+// Whether it says how the text of a program is found and read, not what happens with it.
+bool reads_programs(const OptionInfo& option) {
+  return option.kind == Kind::cpp_argument || option.kind == Kind::cpp_path ||
+         option.kind == Kind::stdc || option.kind == Kind::directory || option.name == "cpp";
+}
+
 std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -309,20 +315,6 @@ std::vector<std::string> Options::names() {
   return result;
 }
 
-std::string Options::save() const {
-  std::string text;
-  for (const auto& [name, value] : values_) {
-    text += "option " + name + " " + std::to_string(value) + "\n";
-  }
-  return text;
-}
-
-bool Options::load(std::string_view name, std::uint64_t value) {
-  if (find(name) == nullptr) return false;
-  values_[std::string(name)] = value;
-  return true;
-}
-
 void Options::take_all_but_runtime(const Options& other) {
   const auto runtime = [](const std::string& name) { return find(name)->option_class == kRuntime; };
   std::erase_if(values_, [&](const auto& entry) { return !runtime(entry.first); });
@@ -341,6 +333,16 @@ std::string Options::set(std::string_view name, std::string_view value, bool fro
   if (tracing_active && option->option_class != OptionClass::dynamic) {
     return "Operation illegal when tracing is active";
   }
+  std::string failure = change(name, value);
+  if (failure.empty() && !from_program && !reads_programs(*option)) {
+    given_.emplace_back(name);
+    if (value.data() != nullptr) given_.back().append("=").append(value);
+  }
+  return failure;
+}
+
+std::string Options::change(std::string_view name, std::string_view value) {
+  const OptionInfo* option = find(name);
   const bool has_value = value.data() != nullptr && !value.empty();
   std::uint64_t number = 0;
   switch (option->kind) {

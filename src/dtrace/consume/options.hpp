@@ -30,8 +30,9 @@ class Options {
   // Where libraries are looked for, the system's last.
   std::vector<std::string> library_paths() const;
   static std::vector<std::string> names();
-  std::string save() const;  // "option NAME NUMBER" lines
-  bool load(std::string_view name, std::uint64_t value);
+  // What was set but not by a program, in that order, as NAME or NAME=VALUE; without those that say
+  // how programs are read.
+  const std::vector<std::string>& given() const { return given_; }
   // The options of another, but for those that are fixed once tracing is active.
   void take_all_but_runtime(const Options& other);
 
@@ -40,6 +41,7 @@ class Options {
   const std::string& cpp_path() const { return cpp_path_; }
 
  private:
+  std::string change(std::string_view name, std::string_view value);
   std::string set_version(std::string_view text);
 
   std::map<std::string, std::uint64_t, std::less<>> values_;
@@ -47,6 +49,7 @@ class Options {
   std::string cpp_path_;
   std::vector<std::string> library_paths_;
   std::string system_library_path_;
+  std::vector<std::string> given_;
 };
 
 // "4m" -> 4194304, "101hz" -> 9900990 (ns), "yes" -> 1. False: not of this syntax.

@@ -3,6 +3,7 @@
 // Counterpart:  dt_work.c, dt_consume.c, dt_aggregate.c (dtrace_aggregate_snap)
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "dtrace/consume/session_impl.hpp"
@@ -108,6 +109,7 @@ void Session::Impl::collect(std::vector<Record>& records, int cpu,
     DTM_CHECK(record.ecb != nullptr, "a record of no clause");
     record.bytes = bytes.data() + at;
     std::memcpy(&record.timestamp, record.bytes + 4, 8);
+    if (!records.empty() && records.back().cpu == cpu) records.back().next = epid;
     record.ecb->recorded_once = true;
     records.push_back(record);
     at += record.ecb->size;
@@ -168,7 +170,12 @@ void Session::Impl::abort() {
 }
 
 void Session::Impl::finish() {
-  consumer.stop(&tracer);
+  std::exception_ptr panic;  // END's: what was traced is printed before it goes on
+  try {
+    consumer.stop(&tracer);
+  } catch (const KernelPanic&) {
+    panic = std::current_exception();
+  }
   tell_full_buffers();
   // What was overwritten is not known.
   if (consumer.config.policy == BufferPolicy::ring) lost_records = true;
@@ -191,6 +198,7 @@ void Session::Impl::finish() {
     for (const std::string& note : consumer.notes()) message(note);
   }
   consumer.close();
+  if (panic) std::rethrow_exception(panic);
 }
 
 }  // namespace dtmalloc::dtrace

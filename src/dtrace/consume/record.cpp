@@ -40,29 +40,29 @@ void Session::Impl::print_prefix(std::string& text, const Record& record) {
   }
   if (!heading_printed) append(text, "%3s %-41s\n", "CPU", "FUNCTION");
   heading_printed = true;
-  const Flow flow = flow_of(probe.name.text);
+  // Of several clauses of one probe in a row the first shows an entry, the last a return.
+  const auto another_of_probe = [&](const Ecb* ecb) {
+    return ecb != nullptr && ecb != record.ecb && ecb->probe == &probe;
+  };
+  Flow flow = flow_of(probe.name.text);
+  if (flow != Flow::none &&
+      another_of_probe(flow == Flow::entry ? last_ecb : consumer.ecb(record.next)))
+    flow = Flow::none;
+  if (flow == Flow::return_) indent -= std::min<std::size_t>(indent, 2);
   const bool syscall = probe.provider_name.text == "syscall";
-  const bool same = flow_probe == probe.id && flow_cpu == record.cpu;
-  std::string shown;
+  std::string shown(indent, ' ');
   switch (flow) {
     case Flow::entry:
-      // Several clauses of one probe in a row indent once.
-      if (same && indent >= 2) indent -= 2;
-      shown =
-          std::string(indent, ' ') + (syscall ? " => " : " -> ") + std::string(probe.function.text);
+      shown += (syscall ? " => " : " -> ") + std::string(probe.function.text);
       indent += 2;
       break;
     case Flow::return_:
-      if (!same) indent = indent >= 2 ? indent - 2 : 0;
-      shown =
-          std::string(indent, ' ') + (syscall ? " <= " : " <- ") + std::string(probe.function.text);
+      shown += (syscall ? " <= " : " <- ") + std::string(probe.function.text);
       break;
     case Flow::none:
-      shown = std::string(indent, ' ') + "| " + name;
+      shown += "| " + name;
       break;
   }
-  flow_probe = probe.id;
-  flow_cpu = record.cpu;
   append(text, "%3d %-41s ", record.cpu, shown.c_str());
 }
 
@@ -213,6 +213,7 @@ void Session::Impl::do_action(std::string& text, const Record& record,
 void Session::Impl::print_record(const Record& record) {
   if (record.ecb->role == EcbRole::hidden_error) {
     print_error(record);
+    last_ecb = record.ecb;
     return;
   }
   if (document) {
@@ -222,6 +223,7 @@ void Session::Impl::print_record(const Record& record) {
   // freopen() moves what actions print, not what surrounds it.
   std::string text;
   print_prefix(text, record);
+  last_ecb = record.ecb;
   if (reopened) out(std::exchange(text, {}));
   for (const RecordedAction& action : record.ecb->recorded) {
     do_action(text, record, action);

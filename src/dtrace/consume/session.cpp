@@ -142,7 +142,6 @@ Session::Impl::~Impl() {
   if (scheduled) framework.cpus().clock().cancel(callout);
 }
 
-// A clause stores to a user's process.
 void Session::Impl::out(std::string_view text) const {
   if (sinks.out && !text.empty()) sinks.out(text);
 }
@@ -200,6 +199,7 @@ Result<void> Session::Impl::set_option(std::string_view name, std::string_view v
 }
 
 bool Session::quiet() const { return impl_->quiet(); }
+bool Session::structured() const { return impl_->options.is_set("oformat"); }
 void Session::print_aggregations_at_exit() { impl_->print_at_exit = true; }
 
 CompileInput Session::Impl::compile_input() {
@@ -248,13 +248,15 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
     if (!text) return text.error();
     input.text = std::move(*text);
   }
+  std::string text = input.text;
   if (source.kind == ProgramSource::script) input.file = source.name;
   input.context = spec_context(source.context);
   input.arguments.push_back(source.kind == ProgramSource::script ? source.name : "dtrace");
   input.arguments.insert(input.arguments.end(), source.args.begin(), source.args.end());
   auto output = dtrace::compile(input, impl_->catalog, impl_->space);
   if (!output) return impl_->tagged(output.error());
-  impl_->programs.push_back({source, std::make_shared<const Program>(std::move(output->program)),
+  impl_->programs.push_back({source, std::move(text),
+                             std::make_shared<const Program>(std::move(output->program)),
                              std::move(output->parse_dump), std::move(output->desugar_dump),
                              std::move(output->type_dump), std::move(output->warnings)});
   return impl_->programs.size() - 1;
@@ -287,7 +289,9 @@ Result<void> Session::go() {
   if (impl.matched == 0 && !impl.options.is_set("zdefs")) {
     return error("D_GO", impl.programs.empty() ? "no probes specified" : "no probes matched");
   }
-  if (auto good = impl.check_sinks(); !good) return good;
+  if (!impl.anonymous) {
+    if (auto good = impl.check_sinks(); !good) return good;
+  }
   ConsumerConfig& config = impl.consumer.config;
   const Options& options = impl.options;
   config.bufsize = options.get("bufsize");

@@ -60,6 +60,7 @@ void append_details(std::string& text, Framework& framework, const Framework::Pr
 
 struct CompiledProgram {
   ProgramSource source;
+  std::string text;  // after the preprocessor
   std::shared_ptr<const Program> program;
   std::string parse_dump, desugar_dump, type_dump;
   std::vector<Diagnostic> warnings;
@@ -79,6 +80,7 @@ struct Session::Impl {
   SimThread tracer;  // the thread of the command itself: where BEGIN and END run
   std::size_t matched = 0;
   bool libraries_loaded = false;
+  std::vector<std::pair<std::string, std::string>> libraries;  // paths and texts, as compiled
 
   // --- tracing
   std::recursive_mutex mutex;
@@ -105,15 +107,15 @@ struct Session::Impl {
   Consumer::Status reported;                     // its drops, so far
   TextSink reopened;                             // where actions print since freopen()
   bool heading_printed = false;
-  std::size_t indent = 0;  // flowindent
-  int flow_cpu = -1;       // of the record printed last
-  std::uint32_t flow_probe = 0;
+  std::size_t indent = 0;         // flowindent
+  const Ecb* last_ecb = nullptr;  // of the record printed last
 
   // A record out of a buffer; one that waits for the next pass has its bytes in Waiting.
   struct Record {
     std::uint64_t timestamp = 0;
     int cpu = 0;
     const Ecb* ecb = nullptr;
+    std::uint32_t next = 0;  // EPID of the record behind it in its buffer
     const std::byte* bytes = nullptr;
   };
   struct Waiting {
@@ -126,6 +128,7 @@ struct Session::Impl {
   CompileInput compile_input();  // the settings of any text: no text, no arguments
   Diagnostic tagged(Diagnostic diagnostic) const;
   Result<void> load_libraries();  // libraries.cpp; once
+  Result<void> compile_library(const std::string& path, const std::string& text);
   bool quiet() const { return options.is_set("quiet"); }
   std::uint32_t strsize() const { return static_cast<std::uint32_t>(options.get("strsize", 256)); }
   void out(std::string_view text) const;

@@ -234,9 +234,10 @@ bool AggBuffer::reserve(std::size_t bytes) {
     return false;
   }
   size_ = bytes;
-  // One bucket for 64 bytes: a sixteenth of the buffer.
+  // One bucket for 64 to 128 bytes, as far as a pass may empty them all.
+  constexpr std::uint32_t kMostBuckets = 1U << 16;
   buckets_ = 1;
-  while (buckets_ < bytes / 128) buckets_ *= 2;
+  while (buckets_ < bytes / 128 && buckets_ < kMostBuckets) buckets_ *= 2;
   active_.used = other_.used = std::max<std::size_t>(buckets_ * 4u, 8);
   return true;
 }

@@ -45,6 +45,9 @@ std::uint32_t Speculations::take() {
   for (std::size_t i = 0; i < count_; ++i) {
     SpecState seen = state(i);
     if (seen == SpecState::inactive && move(i, &seen, SpecState::active)) {
+      std::size_t taken = ever_taken();
+      while (taken <= i && !ever_taken_.compare_exchange_weak(taken, i + 1)) {
+      }
       return static_cast<std::uint32_t>(i + 1);
     }
     busy = busy || seen >= SpecState::committing;
@@ -204,7 +207,7 @@ bool Consumer::discard(ConsumerCpu& state, std::uint32_t id) {
 
 void Consumer::clean_speculations() {
   std::vector<std::size_t> waiting;
-  for (std::size_t i = 0; i < speculations_.count(); ++i) {
+  for (std::size_t i = 0; i < speculations_.ever_taken(); ++i) {
     const SpecState state = speculations_.state(i);
     if (state == SpecState::discarding || state == SpecState::committing_many) waiting.push_back(i);
   }

@@ -58,6 +58,8 @@ class Speculations {
  public:
   bool reserve(std::size_t count);
   std::size_t count() const { return count_; }
+  // Those from here on were never taken.
+  std::size_t ever_taken() const { return ever_taken_.load(std::memory_order_acquire); }
 
   // speculation(): an id from 1, or 0.
   std::uint32_t take();
@@ -88,6 +90,7 @@ class Speculations {
   }
   ReservedMemory memory_;
   std::size_t count_ = 0;
+  std::atomic<std::size_t> ever_taken_{0};
   std::atomic<std::uint64_t> busy_{0}, unavailable_{0};
 };
 
