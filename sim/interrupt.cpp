@@ -18,8 +18,7 @@ std::atomic<bool> attention{false};
 
 namespace {
 
-std::atomic<bool> stop_asked{false};
-std::atomic<std::int64_t> stop_time{0};  // when, in ns of the host's clock
+std::atomic<std::int64_t> stop_time{0};  // of the first signal, in ns of the host's clock
 std::atomic<bool> progress_due{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
@@ -31,11 +30,11 @@ void on_stop(int signal) {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
   const std::int64_t now = std::int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
-  if (!stop_asked.exchange(true, std::memory_order_relaxed)) {
-    stop_time.store(now, std::memory_order_relaxed);
+  std::int64_t first = 0;
+  if (stop_time.compare_exchange_strong(first, now, std::memory_order_relaxed)) {
     attention.store(true, std::memory_order_relaxed);
     Clock::wake();
-  } else if (now - stop_time.load(std::memory_order_relaxed) > kAtOnce) {
+  } else if (now - first > kAtOnce) {
     ::signal(signal, SIG_DFL);
     ::raise(signal);
   }
@@ -82,7 +81,7 @@ InterruptGuard::~InterruptGuard() {
   }
 }
 
-bool InterruptGuard::interrupted() { return stop_asked.load(std::memory_order_relaxed); }
+bool InterruptGuard::interrupted() { return stop_time.load(std::memory_order_relaxed) != 0; }
 
 ProgressTimer::ProgressTimer() {
   if (::isatty(STDERR_FILENO) != 1) return;

@@ -143,6 +143,7 @@ Consumer::~Consumer() {
 }
 
 const Ecb* Consumer::ecb(std::uint32_t epid) const {
+  const std::lock_guard lock(framework_.mutex);
   return epid == 0 || epid > ecbs_.size() ? nullptr : ecbs_[epid - 1].get();
 }
 
