@@ -256,6 +256,28 @@ TEST(DTypes, ArraysAndPointers) {
             "8 16 241");
 }
 
+TEST(DTypes, AStringIsAsLongAsStrsize) {
+  // REQ: DTYPES-28
+  const std::string program =
+      "struct s {char c; string t; int n;}; struct s x, y; string a[3]; BEGIN { x.t = "
+      "\"0123456789abcdef-and-more\"; x.n = 7; y = x; a[1] = y.t; a[2] = \"z\"; "
+      "printf(\"%d %d %d %d %s %s %s %d\", sizeof (struct s), sizeof (x.t), sizeof (a), "
+      "offsetof(struct s, n), x.t, a[1], a[2], y.n); }";
+  EXPECT_EQ(output("#pragma D option strsize=16\n" + program),
+            "24 16 48 20 0123456789abcdef 0123456789abcdef z 7");
+  EXPECT_EQ(output("#pragma D option strsize=512\n" + program),
+            "520 512 1536 516 0123456789abcdef-and-more 0123456789abcdef-and-more z 7");
+  // What is declared after the option, in whichever program, has the new size.
+  Machine machine;
+  EXPECT_TRUE(machine.session->set_option("quiet"));
+  EXPECT_EQ(machine.add("typedef string text; text a[2]; BEGIN { a[1] = \"a\"; }"), "");
+  EXPECT_TRUE(machine.session->set_option("strsize=32"));
+  EXPECT_EQ(machine.add("struct s {text t[2];}; text b[2]; BEGIN { printf(\"%d %d %d\", sizeof "
+                        "(text), sizeof (struct s), sizeof (b)); }"),
+            "");
+  EXPECT_EQ(machine.run(), "32 64 64");
+}
+
 TEST(DTypes, StructsAreCopied) {
   // REQ: DTYPES-14 DTYPES-19 DTYPES-20
   EXPECT_EQ(

@@ -478,6 +478,19 @@ TypeId TypeTable::promote(TypeId a, TypeId b) const {
   return rank(a) >= rank(b) ? a : b;
 }
 
+// A type comes after what it is made of.
+void TypeTable::set_string_size(std::uint64_t size) {
+  if (types_[string_type].size == size) return;
+  for (TypeId id = string_type; id < types_.size(); ++id) {
+    Type& type = types_[id];
+    if (resolve(id) == string_type) {
+      type.size = size;
+    } else if (type.kind == TypeKind::array) {
+      type.size = types_[resolve(type.target)].size * type.count;
+    }
+  }
+}
+
 const Member* TypeTable::member(TypeId struct_type, std::string_view name) const {
   for (const Member& member : types_[resolve(struct_type)].members) {
     if (member.name == name) return &member;

@@ -109,6 +109,9 @@ class TypeTable {
   void declare_typedef(std::string_view name, TypeId target);
   // The enumerators of D programs are one space; the enum's type, or kNoType.
   TypeId find_enumerator(std::string_view name, std::int32_t* value) const;
+  // A string is an array of so many characters. Arrays of strings change with it; structs keep the
+  // layout that they were given.
+  void set_string_size(std::uint64_t size);
   // What was declared since begin() is undone by rollback().
   void begin();
   void rollback();

@@ -21,11 +21,13 @@ class Compiler {
         space_(space),
         source_(input_),
         symbols_(space, input_.version) {
+    space.types->set_string_size(input_.strsize);
     if (!input.set_option || !input.settings) return;
     input_.set_option = [this, &input](std::string_view name, std::string_view value) {
       std::string refusal = input.set_option(name, value);
       if (!refusal.empty()) return refusal;
       static_cast<CompileSettings&>(input_) = input.settings();
+      space_.types->set_string_size(input_.strsize);
       if (name == "version") {
         Symbols known(space_, input_.version);
         symbols_.globals.swap(known.globals);

@@ -18,7 +18,7 @@ std::string_view variable_kind(const VariableDesc& variable) {
 
 }  // namespace
 
-ValueDesc describe_type(const TypeTable& types, TypeId id, std::uint32_t strsize) {
+ValueDesc describe_type(const TypeTable& types, TypeId id) {
   const Type& type = types[types.resolve(id)];
   ValueDesc desc;
   desc.type = id;
@@ -28,7 +28,6 @@ ValueDesc describe_type(const TypeTable& types, TypeId id, std::uint32_t strsize
       std::min<std::uint64_t>(type.size, std::numeric_limits<std::uint32_t>::max()));
   switch (type.kind) {
     case TypeKind::string:
-      desc.size = strsize;
       desc.by_ref = desc.is_string = true;
       break;
     case TypeKind::struct_:
@@ -126,11 +125,11 @@ void Parser::declare_variable(Scope scope, const Declarator& declarator) {
         "D_DECL_LOCASSC", place,
         fmt::format("associative arrays may not be declared as local variables: {}", name));
   }
-  VariableDesc now{name, scope, kVarUser, describe_type(types_, type, input_.strsize)};
+  VariableDesc now{name, scope, kVarUser, describe_type(types_, type)};
   now.array = array;
   if (array) {
     for (const Declarator& key : declarator.derivations.front().parameters) {
-      now.keys.push_back(describe_type(types_, key.type, input_.strsize));
+      now.keys.push_back(describe_type(types_, key.type));
     }
   }
   std::int32_t value = 0;

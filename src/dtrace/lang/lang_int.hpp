@@ -147,7 +147,7 @@ const NamedConstant* find_constant(std::string_view name);
 // What a name is that D itself defines ("scalar", "function"); empty: it does not.
 std::string_view builtin_kind(std::string_view name, std::uint32_t version = kDVersion);
 // How a value of a type is kept and recorded.
-ValueDesc describe_type(const TypeTable& types, TypeId id, std::uint32_t strsize);
+ValueDesc describe_type(const TypeTable& types, TypeId id);
 // For "did you mean": what that version of the language knows.
 std::vector<std::string> all_names(const ProgramSpace& space, std::uint32_t version);
 

@@ -76,7 +76,7 @@ std::string Sema::type_name(const Node& node) const {
 }
 
 ValueDesc Sema::describe(const Node& node) const {
-  return describe_type(types_, node.type, input_.strsize);
+  return describe_type(types_, node.type);
 }
 
 void Sema::incompatible(const Node& node) const {
@@ -202,11 +202,8 @@ void Sema::expression(Node& node) {
 void Sema::size_of(Node& node, TypeId type) {
   const Type& target = types_[types_.resolve(type)];
   std::uint64_t size = target.size;
-  if (target.kind == TypeKind::string) {
-    size = input_.strsize;
-    if (!node.children.empty() && node.children[0]->kind == NodeKind::string) {
-      size = node.children[0]->text.size() + 1;
-    }
+  if (!node.children.empty() && node.children[0]->kind == NodeKind::string) {
+    size = node.children[0]->text.size() + 1;
   }
   if (!node.children.empty() && node.children[0]->code_size != 0) {
     size = node.children[0]->code_size;
