@@ -309,6 +309,8 @@ Verdict run_case(const std::string& body) {
   other.probefunc_address = machine.probefunc_address;
   ProgramSpace space;
   space.types = &catalog.types();
+  space.definitions = std::make_shared<Definitions>();
+  space.types->set_string_size(kStringSize);
   CompileInput input;
   input.text = kDeclarations + ("dtmalloc::temp:malloc { " + body + "; }");
   input.strsize = kStringSize;

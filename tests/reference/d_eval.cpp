@@ -181,6 +181,16 @@ std::string Evaluator::scope_of(const Node& node) {
   return node.kind == NodeKind::local ? "this->" : node.kind == NodeKind::thread ? "self->" : "";
 }
 
+// A text that is not there yet is an empty one from then on.
+EvalValue Evaluator::element_of_array(const Node& node) {
+  const std::string name = name_of(node);
+  if (is_text(node) && !variables[name].text) {
+    variables[name].text = "";
+    texts_[name] = "";
+  }
+  return variable(name);
+}
+
 // Keys are numbers of 64 bits or texts; a text is read when all keys are known.
 std::string Evaluator::name_of(const Node& node) {
   const Node& named = node.element ? *node.children[0] : node;
@@ -245,6 +255,8 @@ EvalValue Evaluator::evaluate(const Node& node) {
       return call(node);
     case NodeKind::index: {
       if (node.element) return variable(name_of(node));
+      if (node.inlined != nullptr) return inlined(node);
+      if (node.element) return element_of_array(node);
       const Node& base = *node.children[0];
       if (base.text == "args" && base.kind == NodeKind::identifier) {
         value.bits = state_.variable(state_, kVarArgs, evaluate(*node.children[1]).bits);

@@ -43,6 +43,7 @@ class Evaluator {
 
  private:
   EvalValue variable(const std::string& name);
+  EvalValue element_of_array(const Node& node);
   // What the left side of a store names: for an element of an array, its keys are evaluated.
   std::string name_of(const Node& node);
   EvalValue unary(const Node& node);

@@ -110,7 +110,7 @@ std::uint64_t low_bits(unsigned width) { return ~std::uint64_t{0} >> (64 - width
 
 void Generator::load(unsigned reg, const Node& node) {
   const Type& target = type(node);
-  if (kept_by_address(target.kind) || target.size > 8) return;
+  if (is_kept_by_reference(node)) return;
   if (target.bits == 0) {
     const bool pointer = target.kind == TypeKind::pointer;
     emit(dif_registers(load_op(target.size, target.is_signed), reg, pointer ? 1 : 0, reg));

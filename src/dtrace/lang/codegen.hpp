@@ -41,6 +41,9 @@ class Generator {
     return is_string(pointer) ? 1 : type(type(pointer).target).size;
   }
   static bool kept_by_address(TypeKind kind);
+  bool is_kept_by_reference(const Node& node) const {
+    return kept_by_address(type(node).kind) || type(node).size > 8;
+  }
 
   // --- memory
   // What lies at the address in reg, into reg: addresses stay what they are.
@@ -58,6 +61,7 @@ class Generator {
            node.kind == NodeKind::thread || node.element;
   }
   unsigned load_variable(const Node& node);
+  void fault_in(const Node& node, unsigned reg);
   // The keys of an element are computed again: for x[k] += 1 once for the load, once for the store.
   void store_variable(const Node& node, unsigned reg);
   void push_keys(const Node& node);

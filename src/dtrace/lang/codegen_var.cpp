@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Code of variables: loads, stores, and the tuples of arrays.
-// Counterpart:  dt_cg.c (dt_cg_arglist, dt_cg_array_op)
+// Counterpart:  dt_cg.c (dt_cg_arglist, dt_cg_assoc_op)
 #include <algorithm>
 
 #include "dtrace/lang/codegen.hpp"
@@ -50,7 +50,22 @@ unsigned Generator::load_variable(const Node& node) {
                                           : DifOp::ldts;
   if (node.element) op = node.scope == Scope::thread ? DifOp::ldtaa : DifOp::ldgaa;
   emit(dif_index(op, node.id, reg));
+  if (node.element && is_kept_by_reference(node)) fault_in(node, reg);
   return reg;
+}
+
+// An element of which there is only the address: when it is not there yet, it becomes zero bytes of
+// its type. The keys are still on the tuple stack.
+void Generator::fault_in(const Node& node, unsigned reg) {
+  const bool thread = node.scope == Scope::thread;
+  Label present;
+  emit(dif_registers(DifOp::tst, reg, 0, 0));
+  branch(DifOp::bne, present);
+  set_integer(reg, type(node).size, node);
+  emit(dif_registers(DifOp::allocs, reg, 0, reg));
+  emit(dif_index(thread ? DifOp::sttaa : DifOp::stgaa, node.id, reg));
+  emit(dif_index(thread ? DifOp::ldtaa : DifOp::ldgaa, node.id, reg));
+  bind(present);
 }
 
 void Generator::store_variable(const Node& node, unsigned reg) {
