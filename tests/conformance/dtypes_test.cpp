@@ -278,6 +278,53 @@ TEST(DTypes, AStringIsAsLongAsStrsize) {
   EXPECT_EQ(machine.run(), "32 64 64");
 }
 
+TEST(DTypes, AreNestedSoDeep) {
+  // REQ: DTYPES-29
+  const auto chain = [](int levels, std::string text, auto&& line) {
+    for (int i = 1; i <= levels; ++i) text += line(std::to_string(i), std::to_string(i - 1));
+    return text;
+  };
+  const auto array = [](const std::string& now, const std::string& before) {
+    return "typedef a" + before + " a" + now + "[1];\n";
+  };
+  const auto pointer = [](const std::string& now, const std::string& before) {
+    return "typedef p" + before + " *p" + now + ";\n";
+  };
+  const auto structure = [](const std::string& now, const std::string& before) {
+    return "struct s" + now + " {struct s" + before + " m;};\n";
+  };
+  // 2^n ways through the parameters.
+  const auto functions = [](const std::string& now, const std::string& before) {
+    return "typedef void (*f" + now + ")(f" + before + ", f" + before + ");\ntypedef void (*g" + now +
+           ")(g" + before + ", g" + before + ");\n";
+  };
+  const std::string type_of_functions = "typedef int A; typedef A *f0; typedef int *g0;\n";
+  const auto refused = [](const std::string& text) {
+    const Compiled program(text + "BEGIN {}", "script.d");
+    EXPECT_EQ(program.tag(), "D_SIM_NESTING");
+    EXPECT_NE(program.message().find(": type is nested deeper than 1000 levels"), std::string::npos)
+        << program.message();
+  };
+  EXPECT_EQ(Compiled(chain(1000, "typedef int a0;", array) + "a1000 x; BEGIN {}").message(), "");
+  EXPECT_EQ(Compiled(chain(999, "struct s0 {int m;};", structure) + "BEGIN {}").message(), "");
+  refused(chain(1001, "typedef int a0;", array));
+  refused(chain(1001, "typedef int p0;", pointer));
+  refused(chain(1000, "struct s0 {int m;};", structure));
+  refused(chain(501, type_of_functions, functions));
+  refused("inline int " + std::string(1001, '*') + "x = 0;");
+  EXPECT_EQ(output(chain(900, "typedef int a0;", array) +
+                   "struct q {a900 m;}; struct q v; BEGIN { print(v); }")
+                .substr(0, 18),
+            "struct q {\n    a90");
+  EXPECT_EQ(Compiled(chain(400, type_of_functions, functions) + "f400 x; g400 y; BEGIN { x = y; }")
+                .message(),
+            "");
+  EXPECT_EQ(Compiled(chain(400, "typedef long f0; typedef int g0;", functions) +
+                     "f400 x; g400 y; BEGIN { x = y; }")
+                .tag(),
+            "D_OP_INCOMPAT");
+}
+
 TEST(DTypes, StructsAreCopied) {
   // REQ: DTYPES-14 DTYPES-19 DTYPES-20
   EXPECT_EQ(

@@ -69,8 +69,31 @@ std::string canonical_words(const std::vector<std::string>& words) {
 
 TypeId TypeTable::add(Type type) {
   const auto id = static_cast<TypeId>(types_.size());
+  if (type.shape == kNoType) type.shape = id;
   types_.push_back(std::move(type));
   return id;
+}
+
+TypeId TypeTable::add_derived(Type type, const std::vector<TypeId>& parts) {
+  std::vector<std::uint32_t> key = {static_cast<std::uint32_t>(type.kind), type.count,
+                                    type.variadic ? 1U : 0U};
+  for (const TypeId part : parts) {
+    const Type& of = types_[resolve(part)];
+    type.depth = std::max(type.depth, of.depth + 1);
+    key.push_back(of.shape);
+  }
+  type.shape = shapes_.try_emplace(std::move(key), static_cast<TypeId>(types_.size())).first->second;
+  const TypeId id = add(std::move(type));
+  types_[id].name = declarator(id, {});
+  return id;
+}
+
+std::uint32_t TypeTable::members_depth(const std::vector<Member>& members) const {
+  std::uint32_t depth = 0;
+  for (const Member& member : members) {
+    depth = std::max(depth, types_[resolve(member.type)].depth + 1);
+  }
+  return depth;
 }
 
 TypeId TypeTable::add_named(Type type, Names& names) {
@@ -301,27 +324,25 @@ std::string TypeTable::declarator(TypeId id, std::string inner) const {
 TypeId TypeTable::pointer_to(TypeId target) {
   const auto [found, made] = pointers_.try_emplace(target, kNoType);
   if (!made) return found->second;
-  const TypeId id = found->second = add({.kind = TypeKind::pointer,
-                                         .name = {},
-                                         .size = kPointerSize,
-                                         .target = target,
-                                         .align = kPointerSize});
-  types_[id].name = declarator(id, {});
-  return id;
+  return found->second = add_derived({.kind = TypeKind::pointer,
+                                      .name = {},
+                                      .size = kPointerSize,
+                                      .target = target,
+                                      .align = kPointerSize},
+                                     {target});
 }
 
 TypeId TypeTable::array_of(TypeId element, std::uint32_t count) {
   const auto [found, made] = arrays_.try_emplace({element, count}, kNoType);
   if (!made) return found->second;
   const Type& of = types_[resolve(element)];
-  const TypeId id = found->second = add({.kind = TypeKind::array,
-                                         .name = {},
-                                         .size = of.size * count,
-                                         .target = element,
-                                         .count = count,
-                                         .align = of.align});
-  types_[id].name = declarator(id, {});
-  return id;
+  return found->second = add_derived({.kind = TypeKind::array,
+                                      .name = {},
+                                      .size = of.size * count,
+                                      .target = element,
+                                      .count = count,
+                                      .align = of.align},
+                                     {element});
 }
 
 TypeId TypeTable::function_of(TypeId result, std::vector<TypeId> parameters, bool variadic) {
@@ -329,13 +350,14 @@ TypeId TypeTable::function_of(TypeId result, std::vector<TypeId> parameters, boo
   key.insert(key.end(), parameters.begin(), parameters.end());
   const auto [found, made] = functions_.try_emplace(std::move(key), kNoType);
   if (!made) return found->second;
-  const TypeId id = found->second = add({.kind = TypeKind::function,
-                                         .name = {},
-                                         .target = result,
-                                         .parameters = std::move(parameters),
-                                         .variadic = variadic});
-  types_[id].name = declarator(id, {});
-  return id;
+  std::vector<TypeId> parts = {result};
+  parts.insert(parts.end(), parameters.begin(), parameters.end());
+  return found->second = add_derived({.kind = TypeKind::function,
+                                      .name = {},
+                                      .target = result,
+                                      .parameters = std::move(parameters),
+                                      .variadic = variadic},
+                                     parts);
 }
 
 // The value of a bit-field is recorded in the smallest power of two of bytes that holds it.
@@ -347,6 +369,7 @@ TypeId TypeTable::bit_field_of(TypeId integer, unsigned width) {
   type.target = integer;
   type.size = std::bit_ceil((width + 7) / 8);
   type.bits = static_cast<std::uint8_t>(width);
+  type.shape = kNoType;
   return found->second = add(std::move(type));
 }
 
@@ -357,29 +380,6 @@ TypeId TypeTable::function_pointer() {
   type.base = plain;
   type.name = "function pointer";
   return function_pointer_ = add(std::move(type));
-}
-
-bool TypeTable::same(TypeId a, TypeId b) const {
-  for (;;) {
-    a = resolve(a);
-    b = resolve(b);
-    if (a == b) return true;
-    const Type& x = types_[a];
-    const Type& y = types_[b];
-    if (x.kind != y.kind) return false;
-    if (x.kind == TypeKind::function) {
-      if (x.variadic != y.variadic || x.parameters.size() != y.parameters.size()) return false;
-      for (std::size_t i = 0; i < x.parameters.size(); ++i) {
-        if (!same(x.parameters[i], y.parameters[i])) return false;
-      }
-    } else if (x.kind == TypeKind::array) {
-      if (x.count != y.count) return false;
-    } else if (x.kind != TypeKind::pointer) {
-      return false;
-    }
-    a = x.target;
-    b = y.target;
-  }
 }
 
 TypeId TypeTable::forward_struct(std::string_view tag) {
@@ -397,6 +397,7 @@ TypeId TypeTable::add_struct(std::string_view tag, std::uint64_t size,
     for (const Member& member : members) {
       type.align = std::max(type.align, types_[resolve(member.type)].align);
     }
+    type.depth = members_depth(members);
     type.members = std::move(members);
   }
   return id;
@@ -427,6 +428,7 @@ void TypeTable::define_struct(TypeId id, const Layout& layout, std::vector<Membe
   if (id < mark_) changed_.emplace_back(id, types_[id]);
   types_[id].size = layout.size;
   types_[id].align = layout.align;
+  types_[id].depth = members_depth(members);
   types_[id].members = std::move(members);
 }
 
@@ -463,6 +465,7 @@ void TypeTable::rollback() {
   forget(bit_fields_);
   forget(functions_);
   if (function_pointer_ >= mark_) function_pointer_ = kNoType;
+  forget(shapes_);
   // An enum that was declared before may have got its enumerators since.
   std::erase_if(enumerators_, [this](const auto& entry) {
     return entry.second.type >= mark_ || enumerator(entry.second.type, entry.first) == nullptr;

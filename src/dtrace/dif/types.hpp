@@ -63,6 +63,8 @@ struct Type {
   std::vector<Enumerator> enumerators = {};
   std::vector<TypeId> parameters = {};  // function
   bool variadic = false;
+  std::uint32_t depth = 0;  // levels of what it is made of: derived types, structs
+  TypeId shape = kNoType;   // the first of the types that are the same
 };
 
 // Size and alignment of a struct or union.
@@ -90,7 +92,9 @@ class TypeTable {
   // What the symbol of a function is, whatever the function.
   TypeId function_pointer();
   // Equal but for typedefs on the way.
-  bool same(TypeId a, TypeId b) const;
+  bool same(TypeId a, TypeId b) const {
+    return types_[resolve(a)].shape == types_[resolve(b)].shape;
+  }
 
   // --- the kernel's types
   // A struct by its tag; adding one again returns the first.
@@ -129,6 +133,9 @@ class TypeTable {
   using Names = std::map<std::string, TypeId, std::less<>>;
   enum class Space : std::uint8_t { all, declared, kernel };
   TypeId add(Type type);
+  // A pointer, an array or a function, made of `parts`.
+  TypeId add_derived(Type type, const std::vector<TypeId>& parts);
+  std::uint32_t members_depth(const std::vector<Member>& members) const;
   TypeId add_named(Type type, Names& names);
   TypeId lookup(std::string_view name, Space space);
   TypeId typedef_of(std::string_view name, TypeId target, Names& names);
@@ -147,10 +154,11 @@ class TypeTable {
   std::map<TypeId, TypeId> pointers_;
   std::map<std::pair<TypeId, std::uint32_t>, TypeId> arrays_, bit_fields_;
   std::map<std::vector<TypeId>, TypeId> functions_;  // result, variadic, parameters
+  std::map<std::vector<std::uint32_t>, TypeId> shapes_;  // kind, count, variadic, shapes of the parts
   TypeId function_pointer_ = kNoType;
-  TypeId kernel_begin_ = 0;                       // types before it are no kernel's
-  TypeId mark_ = 0;                               // begin(): types from it on are new
-  std::vector<std::pair<TypeId, Type>> changed_;  // older types, as they were then
+  TypeId kernel_begin_ = 0;                          // types before it are no kernel's
+  TypeId mark_ = 0;                                  // begin(): types from it on are new
+  std::vector<std::pair<TypeId, Type>> changed_;     // older types, as they were then
 };
 
 // Places members one after the other (a union's: at its start) as the C ABI does, bit-fields

@@ -265,14 +265,15 @@ void Parser::derive(TypeId type, Declarator& declarator) {
         // An associative array has no type that could be pointed to: to libdtrace it is void.
         if (types_[types_.resolve(type)].kind == TypeKind::dynamic) type = types_.void_type;
         if (derivation.kind == Derivation::pointer) {
-          type = types_.pointer_to(type);
+          type = nested(types_.pointer_to(type), derivation.place);
           break;
         }
         std::vector<TypeId> parameters;
         for (const Declarator& parameter : derivation.parameters) {
           parameters.push_back(parameter.type);
         }
-        type = types_.function_of(type, std::move(parameters), derivation.variadic);
+        type = nested(types_.function_of(type, std::move(parameters), derivation.variadic),
+                      derivation.place);
         break;
       }
       case Derivation::tuple:
@@ -287,7 +288,7 @@ void Parser::derive(TypeId type, Declarator& declarator) {
         if (derivation.count > kMost / std::max<std::uint64_t>(size, 1)) {
           source_.fail("D_DECL_ARRBIG", derivation.place, "array dimension too big");
         }
-        type = types_.array_of(type, derivation.count);
+        type = nested(types_.array_of(type, derivation.count), derivation.place);
         break;
       }
     }

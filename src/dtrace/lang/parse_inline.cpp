@@ -97,7 +97,7 @@ void Parser::inline_definition() {
 
 TypeId Parser::pointers(TypeId type) {
   while (at(Op::mul) || at_keyword("const") || at_keyword("volatile")) {
-    if (at(Op::mul)) type = types_.pointer_to(type);
+    if (at(Op::mul)) type = nested(types_.pointer_to(type), token_.place);
     advance();
   }
   return type;

@@ -222,6 +222,7 @@ void Parser::members(TypeId type, TypeKind kind) {
     source_.fail("D_DECL_ARRBIG", token_.place, "array dimension too big");
   }
   types_.define_struct(type, layout, std::move(list));
+  (void)nested(type, token_.place);
 }
 
 // A member without a name is the padding that a bit-field without a name makes.

@@ -40,9 +40,9 @@ Node& Parser::make(NodeKind kind, const Place& place, std::vector<Node*> childre
   return node;
 }
 
-void Parser::too_deep(const Place& place) const {
+void Parser::too_deep(const Place& place, std::string_view what) const {
   source_.fail("D_SIM_NESTING", place,
-               fmt::format("expression is nested deeper than {} levels", kMaxDepth));
+               fmt::format("{} is nested deeper than {} levels", what, kMaxDepth));
 }
 
 void Parser::program() {

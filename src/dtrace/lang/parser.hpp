@@ -32,7 +32,12 @@ class Parser {
   Node& make(NodeKind kind, const Place& place, std::vector<Node*> children = {});
   [[noreturn]] void syntax_error() const;
   [[noreturn]] void unsupported(const Place& place, std::string_view what) const;
-  [[noreturn]] void too_deep(const Place& place) const;
+  [[noreturn]] void too_deep(const Place& place, std::string_view what = "expression") const;
+  // A type that was made of others, whatever names they have.
+  TypeId nested(TypeId type, const Place& place) const {
+    if (types_[type].depth > kMaxDepth) too_deep(place, "type");
+    return type;
+  }
   void expect(Tok kind) {
     if (token_.kind != kind) syntax_error();
     advance();

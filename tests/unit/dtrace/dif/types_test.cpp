@@ -25,6 +25,30 @@ TEST(TypeTable, FindsCTypesInAnyOrderOfWords) {
   }
 }
 
+TEST(TypeTable, ComparesWhatTypesAreMadeOf) {
+  TypeTable types;
+  const TypeId named = types.find("int32_t");
+  const auto function = [&](TypeId parameter, bool variadic = false) {
+    return types.function_of(types.void_type, {types.pointer_to(parameter), parameter}, variadic);
+  };
+  EXPECT_TRUE(types.same(types.pointer_to(named), types.pointer_to(types.int_type)));
+  EXPECT_TRUE(types.same(function(named), function(types.int_type)));
+  EXPECT_FALSE(types.same(function(named), function(named, true)));
+  EXPECT_FALSE(types.same(function(named), function(types.uint_type)));
+  EXPECT_TRUE(types.same(types.array_of(named, 3), types.array_of(types.int_type, 3)));
+  EXPECT_FALSE(types.same(types.array_of(named, 3), types.array_of(named, 4)));
+  EXPECT_FALSE(types.same(types.int_type, types.bit_field_of(types.int_type, 32)));
+  EXPECT_FALSE(types.same(types.long_type, types.longlong_type));
+  // What is gone is no longer the first of its kind.
+  types.begin();
+  (void)types.pointer_to(types.declare_tag(TypeKind::struct_, "gone"));
+  types.rollback();
+  const TypeId one = types.declare_tag(TypeKind::struct_, "one");
+  const TypeId other = types.declare_tag(TypeKind::struct_, "other");
+  EXPECT_FALSE(types.same(types.pointer_to(one), types.pointer_to(other)));
+  EXPECT_FALSE(types.same(types.pointer_to(one), one));
+}
+
 TEST(TypeTable, HasDTypedefsByTheirOwnNames) {
   TypeTable types;
   const TypeId id = types.find("uint64_t");
