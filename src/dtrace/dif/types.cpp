@@ -478,7 +478,8 @@ TypeId TypeTable::promote(TypeId a, TypeId b) const {
     const Type& type = types_[resolve(id)];
     return (type.bits != 0 ? type.bits : type.size * 8) + (type.is_signed ? 0 : 1);
   };
-  return rank(a) >= rank(b) ? a : b;
+  const TypeId wider = rank(a) >= rank(b) ? a : b;
+  return types_[resolve(wider)].kind == TypeKind::enum_ ? int_type : wider;
 }
 
 // A type comes after what it is made of.

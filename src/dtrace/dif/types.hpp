@@ -123,7 +123,7 @@ class TypeTable {
   const Member* member(TypeId struct_type, std::string_view name) const;
   const Enumerator* enumerator(TypeId enum_type, std::string_view name) const;
   // Of two integer types, the one of arithmetic between them (spec/dtrace.md 10): the wider, or the
-  // unsigned one of equals.
+  // unsigned one of equals. An enum counts as int.
   TypeId promote(TypeId a, TypeId b) const;
 
   TypeId void_type, char_type, int_type, uint_type, long_type, ulong_type, longlong_type,
