@@ -124,6 +124,14 @@ TEST(DynamicVariables, HaveAtMostEightKeys) {
   EXPECT_EQ(nine.message(), "Insufficient tuple registers to generate code");
   EXPECT_EQ(nine.tag(), "");
   EXPECT_FALSE(nine.ok);
+  const std::string declared = "int a[int, int, int, int, int, int, int, int, int]; ";
+  for (const char* use : {"trace(a[1, 2, 3, 4, 5, 6, 7, 8, 9])", "a[1, 2, 3, 4, 5, 6, 7, 8, 9] = 1",
+                          "a[1, 2, 3, 4, 5, 6, 7, 8, 9]++"}) {
+    EXPECT_EQ(Compiled(declared + "BEGIN { " + use + "; }").message(),
+              "Insufficient tuple registers to generate code")
+        << use;
+  }
+  EXPECT_TRUE(Compiled(declared + "BEGIN {}").ok) << "the code of a use needs the registers";
   Machine machine;
   EXPECT_TRUE(machine.session->set_option("errtags"));
   const std::string refused = machine.start("BEGIN { a[1, 2, 3, 4, 5, 6, 7, 8, 9] = 1; }");

@@ -179,12 +179,12 @@ bool Sema::array_element(Node& node, TypeId defined) {
   if (array == nullptr) {
     if (defined == kNoType) undefined_variable(source_, space_, name);
     const std::vector<Node*> keys(node.children.begin() + 1, node.children.end());
-    if (keys.size() > kDifTupleRegisters) too_many_keys(node);
     define_variable(name, defined, keys);
     array = find_variable(scope, name.text);
   } else {
     check_keys(node, *array);
   }
+  if (array->keys.size() > kDifTupleRegisters) too_many_keys(node);
   node.element = true;
   use_variable(node, *array);
   return true;
