@@ -174,6 +174,25 @@ TEST(DTypes, RefusesSecondMeanings) {
        "identifier redeclared: x\n\t current: scalar int\n\tprevious: array int"},
       {"enum e {A}; int A;", "", "D_DECL_IDRED",
        "identifier redeclared: A\n\t current: scalar int\n\tprevious: enumerator enum e"},
+      // REQ: DSTRUCT-27
+      {"inline int a = 1; int a;", "", "D_DECL_IDRED",
+       "identifier redeclared: a\n\t current: scalar int\n\tprevious: scalar inline"},
+      {"inline int a[int x] = x; int a[int];", "", "D_DECL_IDRED",
+       "identifier redeclared: a\n\t current: array int\n\tprevious: array inline"},
+      {"inline int a = 1; enum e {a = 7};", "", "D_DECL_IDRED", "identifier redeclared: a"},
+      {"enum e {A = 7}; inline int A = 3;", "", "D_DECL_IDRED",
+       "identifier redefined: A\n\t current: inline definition\n\tprevious: enumerator enum e"},
+      {"int x; inline int x = 3;", "", "D_DECL_IDRED",
+       "identifier redefined: x\n\t current: inline definition\n\tprevious: scalar variable"},
+      {"inline int EINVAL = 3;", "", "D_DECL_IDRED",
+       "identifier redefined: EINVAL\n\t current: inline definition\n\tprevious: scalar inline"},
+      {"inline int count = 3;", "", "D_DECL_IDRED",
+       "identifier redefined: count\n\t current: inline definition\n\tprevious: aggregating "
+       "function built-in"},
+      {"inline int a = 1; typedef int a;", "", "D_DECL_IDRED",
+       "global variable identifier redeclared: a"},
+      {"inline int a = pid;", "a();", "D_FUNC_IDKIND",
+       "scalar 'a' may not be referenced as a function"},
       {"int x[int, int]; int x[int];", "", "D_DECL_IDRED",
        "identifier redeclared: x\n\t current: array of int, tuple length 1\n\tprevious: array of "
        "int, tuple length 2"},
@@ -184,7 +203,8 @@ TEST(DTypes, RefusesSecondMeanings) {
   for (const Row& row : kRows) refuse(row);
   // REQ: DTYPES-21
   EXPECT_EQ(Compiled("int x; int x; self int x; this long x; int y[int]; int y[int]; extern int z;"
-                     " extern int z; struct s; struct s; BEGIN {}")
+                     " extern int z; struct s; struct s; inline int a = 1; this int a; self int a; "
+                     "BEGIN {}")
                 .message(),
             "");
 }

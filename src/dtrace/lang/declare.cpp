@@ -42,16 +42,6 @@ ValueDesc describe_type(const TypeTable& types, TypeId id) {
   return desc;
 }
 
-// What a global name means already; empty: nothing.
-std::string_view Parser::global_kind(const std::string& name) const {
-  std::int32_t value = 0;
-  if (const auto found = symbols_.globals.find(name); found != symbols_.globals.end()) {
-    return variable_kind(space_.variables[found->second]);
-  }
-  if (types_.find_enumerator(name, &value) != kNoType) return "enumerator";
-  return builtin_kind(name, input_.version);
-}
-
 void Parser::declare(const Specifiers& specifiers, const Declarator& declarator) {
   if (declarator.name.find('`') != std::string::npos) {
     source_.fail("D_DECL_SCOPE", declarator.place,
@@ -83,7 +73,7 @@ void Parser::declare(const Specifiers& specifiers, const Declarator& declarator)
 
 void Parser::declare_typedef(const Declarator& declarator) {
   const std::string& name = declarator.name;
-  if (!global_kind(name).empty()) {
+  if (!known(name).kind.empty()) {
     source_.fail("D_DECL_IDRED", declarator.place,
                  fmt::format("global variable identifier redeclared: {}", name));
   }
@@ -114,7 +104,8 @@ void Parser::declare_variable(Scope scope, const Declarator& declarator) {
         "D_DECL_ARRNULL", place,
         fmt::format("array declaration requires array dimension or tuple signature: {}", name));
   }
-  if (scope == Scope::global && !builtin_kind(name, input_.version).empty()) {
+  const GlobalName before = scope == Scope::global ? known(name) : GlobalName();
+  if (before.builtin) {
     source_.fail("D_DECL_IDRED", place, fmt::format("built-in identifier redeclared: {}", name));
   }
   if (types_.find("D`" + name) != kNoType) {
@@ -132,19 +123,14 @@ void Parser::declare_variable(Scope scope, const Declarator& declarator) {
       now.keys.push_back(describe_type(types_, key.type));
     }
   }
-  std::int32_t value = 0;
-  const TypeId enumeration =
-      scope == Scope::global ? types_.find_enumerator(name, &value) : kNoType;
-  if (enumeration != kNoType) {
-    source_.fail(
-        "D_DECL_IDRED", place,
-        fmt::format("identifier redeclared: {}\n\t current: {} {}\n\tprevious: "
-                    "enumerator {}",
-                    name, variable_kind(now), types_[type].name, types_[enumeration].name));
-  }
   Symbols::Names& names = symbols_.of(scope);
   if (const auto found = names.find(name); found != names.end()) {
     return check_redeclaration(space_.variables[found->second], now, place);
+  }
+  if (!before.kind.empty()) {
+    source_.fail("D_DECL_IDRED", place,
+                 fmt::format("identifier redeclared: {}\n\t current: {} {}\n\tprevious: {} {}", name,
+                             variable_kind(now), types_[type].name, before.kind, before.what));
   }
   const Type& resolved = types_[types_.resolve(type)];
   switch (resolved.kind) {

@@ -97,6 +97,15 @@ struct Symbols {
   std::vector<Binding*> parameters;  // of the definition that is read
 };
 
+// What a global name is.
+struct GlobalName {
+  std::string_view kind;  // "scalar", "array", "enumerator", "function" ...; empty: nothing yet
+  std::string_view what;  // "variable", "inline", "built-in", the name of an enum
+  bool builtin = false;   // D's own
+};
+GlobalName global_name(const std::string& name, const ProgramSpace& space, const Symbols& symbols,
+                       std::uint32_t version);
+
 // ---- 2. parser.cpp, parse_decl.cpp, parse_type.cpp, declare.cpp, parse_stmt.cpp, parse_expr.cpp:
 // tokens -> tree. Declarations take effect as they are read: types in *space.types, variables in
 // `space` and `symbols`.

@@ -247,6 +247,23 @@ std::vector<std::string> all_names(const ProgramSpace& space, std::uint32_t vers
   return names;
 }
 
+GlobalName global_name(const std::string& name, const ProgramSpace& space, const Symbols& symbols,
+                       std::uint32_t version) {
+  const auto shape = [](bool array) { return array ? "array" : "scalar"; };
+  if (const auto found = symbols.globals.find(name); found != symbols.globals.end()) {
+    return {shape(space.variables[found->second].array), "variable"};
+  }
+  if (const auto found = symbols.inlines.find(name); found != symbols.inlines.end()) {
+    return {shape(found->second->array), "inline"};
+  }
+  std::int32_t value = 0;
+  const TypeId enumeration = space.types->find_enumerator(name, &value);
+  if (enumeration != kNoType) return {"enumerator", (*space.types)[enumeration].name};
+  const std::string_view kind = builtin_kind(name, version);
+  if (kind.empty()) return {};
+  return {kind, find_constant(name) != nullptr ? "inline" : "built-in", true};
+}
+
 Symbols::Symbols(const ProgramSpace& space, std::uint32_t version) {
   const Definitions* definitions = space.definitions.get();
   for (std::size_t i = 0; definitions != nullptr && i < definitions->inlines.size(); ++i) {

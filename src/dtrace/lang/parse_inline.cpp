@@ -149,32 +149,11 @@ void Parser::inline_keys(InlineDefinition& definition, const Token& name) {
 }
 
 void Parser::check_inline(const InlineDefinition& definition, const Token& name) const {
-  const char* before = nullptr;
-  const char* kind = "scalar";
-  if (const auto found = symbols_.inlines.find(name.text); found != symbols_.inlines.end()) {
-    before = "inline";
-    if (found->second->array) kind = "array";
-  } else if (const auto variable = symbols_.globals.find(name.text);
-             variable != symbols_.globals.end()) {
-    before = "variable";
-    if (space_.variables[variable->second].array) kind = "array";
-  } else if (is_builtin_array(name.text)) {
-    before = "built-in";
-    kind = "array";
-  } else if (find_builtin(name.text, input_.version) != nullptr ||
-             find_constant(name.text) != nullptr) {
-    before = find_constant(name.text) != nullptr ? "inline" : "built-in";
-  } else if (const FunctionInfo* function = find_function(name.text, input_.version)) {
-    source_.fail("D_DECL_IDRED", name.place,
-                 fmt::format("identifier redefined: {}\n\t current: inline definition\n\tprevious: "
-                             "{} built-in",
-                             name.text, kind_name(function->kind)));
-  }
-  if (before != nullptr) {
+  if (const GlobalName before = known(name.text); !before.kind.empty()) {
     source_.fail("D_DECL_IDRED", name.place,
                  fmt::format("identifier redefined: {}\n\t current: inline definition\n\tprevious: "
                              "{} {}",
-                             name.text, kind, before));
+                             name.text, before.kind, before.what));
   }
   const TypeKind type = types_[types_.resolve(definition.type)].kind;
   if (type == TypeKind::void_) {

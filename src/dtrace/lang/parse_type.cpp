@@ -327,7 +327,7 @@ void Parser::enumerators(TypeId type) {
                                "name",
                                name));
     }
-    if (!global_kind(name).empty()) {
+    if (!known(name).kind.empty()) {
       source_.fail("D_DECL_IDRED", place, fmt::format("identifier redeclared: {}", name));
     }
     types_.add_enumerator(type, name, static_cast<std::int32_t>(next));

@@ -109,7 +109,9 @@ class Parser {
   void enumerators(TypeId type);
 
   // declare.cpp
-  std::string_view global_kind(const std::string& name) const;
+  GlobalName known(const std::string& name) const {
+    return global_name(name, space_, symbols_, input_.version);
+  }
   void declare(const Specifiers& specifiers, const Declarator& declarator);
   void declare_typedef(const Declarator& declarator);
   void declare_extern(const Declarator& declarator);

@@ -98,17 +98,11 @@ bool Sema::enumerator_operand(Node& node) {
   }
   const Enumerator* found = types_.enumerator(left.type, right.text);
   if (found == nullptr) return false;
-  std::int32_t value = 0;
-  std::string_view kind = builtin_kind(right.text, input_.version);
-  if (const VariableDesc* variable = find_variable(Scope::global, right.text)) {
-    kind = variable->array ? "array" : "scalar";
-  } else if (types_.find_enumerator(right.text, &value) != kNoType) {
-    kind = "enumerator";
-  }
-  if (!kind.empty()) {
+  if (const GlobalName known = global_name(right.text, space_, symbols_, input_.version);
+      !known.kind.empty()) {
     fail("D_IDENT_AMBIG", node,
          fmt::format("ambiguous use of operator {}: {} is both a {} enum tag and a global {}",
-                     op_text(node.op), right.text, type_name(left), kind));
+                     op_text(node.op), right.text, type_name(left), known.kind));
   }
   right.lvalue = right.writable = right.writes_target = false;
   set_constant(right, left.type, static_cast<std::uint64_t>(std::int64_t{found->value}));

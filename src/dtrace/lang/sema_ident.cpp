@@ -162,16 +162,10 @@ void Sema::call(Node& node) {
   }
   const FunctionInfo* info = find_function(designator.text, input_.version);
   if (info == nullptr) {
-    std::int32_t value = 0;
-    std::string_view kind = builtin_kind(designator.text, input_.version);
-    if (const VariableDesc* variable = find_variable(Scope::global, designator.text)) {
-      kind = variable->array ? "array" : "scalar";
-    } else if (types_.find_enumerator(designator.text, &value) != kNoType) {
-      kind = "enumerator";
-    }
-    if (!kind.empty()) {
+    if (const GlobalName known = global_name(designator.text, space_, symbols_, input_.version);
+        !known.kind.empty()) {
       fail("D_FUNC_IDKIND", designator,
-           fmt::format("{} '{}' may not be referenced as a function", kind, designator.text));
+           fmt::format("{} '{}' may not be referenced as a function", known.kind, designator.text));
     }
     Diagnostic diagnostic =
         source_.diagnostic("D_FUNC_UNDEF", designator.place,

@@ -82,10 +82,8 @@ bool Sema::is_parameter(const std::string& name) const {
 bool Sema::may_define(const Node& node) const {
   if (!names_variable(node) || find_variable(scope_of(node), node.text) != nullptr) return false;
   if (node.kind != NodeKind::identifier) return true;
-  std::int32_t value = 0;
-  return node.text.find('`') == std::string::npos &&
-         builtin_kind(node.text, input_.version).empty() && !symbols_.inlines.contains(node.text) &&
-         !is_parameter(node.text) && types_.find_enumerator(node.text, &value) == kNoType;
+  return node.text.find('`') == std::string::npos && !is_parameter(node.text) &&
+         global_name(node.text, space_, symbols_, input_.version).kind.empty();
 }
 
 void Sema::target(Node& node, TypeId type) {
