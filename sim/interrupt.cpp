@@ -69,6 +69,10 @@ void set_timer(long first_us, long next_us) {
 InterruptGuard::InterruptGuard() {
   handle(SIGPIPE, on_closed_pipe, SA_RESTART);
   // Also in a shell's background job, whose SIGINT is ignored: `kill -INT` is for scripts.
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, SIG_DFL, 0);
+}
+
+void InterruptGuard::arm() {
   for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_stop, SA_RESTART);
 }
 

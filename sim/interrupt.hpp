@@ -10,15 +10,16 @@ namespace dtmalloc::sim {
 // Set by whoever wants the run to look up between two operations.
 extern std::atomic<bool> attention;
 
-// From construction on the first SIGINT or SIGTERM asks the run to end, and one that is sent later
-// (not within 0.1 s) kills;
-// a closed pipe is an error of write(2), not a signal.
+// SIGINT and SIGTERM kill until arm(), when something looks at interrupted(): from then on the
+// first one asks the run to end, and one that is sent later (not within 0.1 s) kills. A closed pipe
+// is an error of write(2), not a signal.
 class InterruptGuard {
  public:
   InterruptGuard();
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
+  static void arm();
   static bool interrupted();
 };
 

@@ -46,6 +46,7 @@ Tracing& MachineRun::tracing() {
 }
 
 const workload::Outcome& MachineRun::run() {
+  InterruptGuard::arm();
   // exit() in BEGIN: nothing of the machine runs.
   if (manner_ == whole || !tracing_ || !tracing_->exited()) outcome_ = runner_.run();
   end_progress();

@@ -170,6 +170,7 @@ bool Tracing::enable(const TracingOptions& options) {
 }
 
 bool Tracing::go() {
+  InterruptGuard::arm();
   if (auto gone = session_.go(); !gone) return refused(gone.error());
   started_ = true;
   return true;

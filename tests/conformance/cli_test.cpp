@@ -2,6 +2,8 @@
 // Exit statuses and streams of the command (sim/README.md); its output is in tests/golden.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <csignal>
 #include <string>
 
 #include "support/command.hpp"
@@ -123,6 +125,19 @@ TEST_F(CommandLine, TheFirstInterruptEndsTheRunAndTheSecondKills) {
                         "kill -INT $!\nwait $!");
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_EQ(ended.out, "\nend\n\n");
+}
+
+// REQ: CLI-12
+TEST_F(CommandLine, AnInterruptKillsWhileProgramsAreCompiled) {
+  const std::string slow =
+      "printf '#!/bin/sh\nexec sleep 20 >/dev/null 2>&1' >slow; chmod +x slow; printf 'BEGIN {}' >c.d\n";
+  for (const char* command : {"dtrace -s c.d", "check c.d", "run w.wl -s c.d"}) {
+    const auto before = std::chrono::steady_clock::now();
+    const Ran killed = run(slow + ">w.wl\ndtmalloc " + command + " -C -x cpppath=$PWD/slow &\n" +
+                           "sleep 0.5\nkill -TERM $!\nwait $!");
+    EXPECT_EQ(killed.status, 128 + SIGTERM) << command << killed.err;
+    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(15)) << command;
+  }
 }
 
 // REQ: CLI-08
