@@ -68,6 +68,21 @@ TEST_F(ScriptTools, WarningsHaveAPlaceAndAnAdvice) {
     EXPECT_NE(ran.out.find(c.what), std::string::npos) << c.program << ": " << ran.out << ran.err;
     EXPECT_NE(ran.out.find("\n  instead: "), std::string::npos) << ran.out;
   }
+  // The condition of a branch is a test of what stands under it, and of nothing else.
+  const auto untested = [this](const std::string& program) {
+    return check(program).out.find("fires too, with size 0") != std::string::npos;
+  };
+  for (const char* tested : {"if (arg3 > 0) {@ = quantize(arg3)}",
+                             "if (arg3 == 0) {n++} else {@ = quantize(arg3)}",
+                             "if (args[3]) {if (n) {@ = count()}}",
+                             "if (n) {m++} else if (arg3) {n++} else {@ = count()}"}) {
+    EXPECT_FALSE(untested("int n, m; dtmalloc::temp:malloc {" + std::string(tested) + "}")) << tested;
+  }
+  for (const char* tested : {"if (n) {@ = quantize(arg3)}", "if (arg3) {n++} @ = count()",
+                             "if (n) {if (arg3) {n++} else {n--} @ = count()}"}) {
+    EXPECT_TRUE(untested("int n; dtmalloc::temp:malloc {" + std::string(tested) + "}")) << tested;
+  }
+  EXPECT_FALSE(untested("int n; dtmalloc::temp:malloc /arg3/ {if (n) {@ = count()}}"));
   EXPECT_EQ(check("#pragma D option destructive\nBEGIN {system(\"true\")}").out, "");
   const std::string workload =
       "cat >w.wl <<'W'\ntype M_A \"a b\"\ntype M_B \"a_b\"\na = malloc 1 M_A M_WAITOK\ntype M_C "

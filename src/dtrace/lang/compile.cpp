@@ -62,7 +62,7 @@ class Compiler {
       if (input_.dumps) output.type_dump += dump(clause, space_.types);
     }
     if (defines) space_.definitions->trees.push_back(std::move(ast.nodes));
-    output.warnings = std::move(warnings_);
+    output.warnings = std::move(lint_.warnings);
     return output;
   }
 
@@ -291,7 +291,7 @@ class Compiler {
       (void)sema.attribute(*ast.predicate);
       clause.predicate = sema.value(*ast.predicate).dif;
     }
-    lint(ast, source_, where, catalog_, warnings_);
+    lint(ast, source_, where, catalog_, lint_);
     return clause;
   }
 
@@ -333,7 +333,7 @@ class Compiler {
   SourceText source_;
   Symbols symbols_;
   std::map<std::string, ClauseContext> contexts_;
-  std::vector<Diagnostic> warnings_;
+  Lint lint_;
   const std::size_t variables_before_ = space_.variables.size();
   const std::size_t inlines_before_ = space_.definitions->inlines.size();
   const std::size_t definitions_before_ = space_.definitions->size();

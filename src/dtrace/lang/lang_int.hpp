@@ -319,8 +319,13 @@ class Sema {
 };
 
 // ---- lint.cpp: adds what a checked clause hardly means, each message once
+struct Lint {
+  std::vector<Diagnostic> warnings;
+  // The arguments that a branch's condition tests, a bit each; the clauses behind it are next.
+  std::map<std::string, std::uint32_t> conditions;
+};
 void lint(const AstClause& clause, const SourceText& source, const ClauseContext& where,
-          Catalog& catalog, std::vector<Diagnostic>& warnings);
+          Catalog& catalog, Lint& found);
 
 // ---- format.cpp: printf's format string
 Format parse_format(const SourceText& source, const Place& place, const std::string& text,

@@ -19,18 +19,21 @@ constexpr int kPassed = 5;  // arguments that a probe passes
 class Linter {
  public:
   Linter(const SourceText& source, const ClauseContext& where, Catalog& catalog,
-         std::vector<Diagnostic>& warnings)
-      : source_(source), where_(where), catalog_(catalog), warnings_(warnings) {}
+         Lint& found)
+      : source_(source), where_(where), catalog_(catalog), found_(found) {}
 
   void clause(const AstClause& clause) {
-    if (clause.predicate != nullptr) {
-      in_predicate_ = true;
-      visit(*clause.predicate);
-      in_predicate_ = false;
+    if (clause.predicate != nullptr) test(*clause.predicate);
+    for (const Node* statement : clause.statements) {
+      if (is_condition(*statement)) {
+        test(*statement->children[1]);
+        found_.conditions[statement->children[0]->text] = tested_;
+      } else {
+        visit(*statement);
+      }
     }
-    for (const Node* statement : clause.statements) visit(*statement);
     for (const ArgumentRemark& remark : remarks()) {
-      if (!remark.unless_tested || tested_.contains(remark.index)) continue;
+      if (!remark.unless_tested || tests(remark.index)) continue;
       const auto used = used_.find(remark.index);
       const Place& place = used != used_.end() ? used->second : clause.place;
       if (used != used_.end() || counts_) warn("LINT_UNTESTED", place, remark.what, remark.instead);
@@ -38,13 +41,25 @@ class Linter {
   }
 
  private:
+  // That of a branch (desugar.cpp).
+  static bool is_condition(const Node& statement) {
+    return statement.kind == NodeKind::assign && statement.children[0]->kind == NodeKind::local &&
+           statement.children[0]->text.starts_with("%condition_");
+  }
+  void test(const Node& node) {
+    in_test_ = true;
+    visit(node);
+    in_test_ = false;
+  }
+  bool tests(int index) const { return index < 32 && (tested_ >> index & 1) != 0; }
+
   void warn(std::string tag, const Place& place, std::string message, std::string instead) {
-    for (const Diagnostic& known : warnings_)
+    for (const Diagnostic& known : found_.warnings)
       if (known.message == message) return;  // once for a program
     Diagnostic warning = source_.diagnostic(tag, place, "");
     warning.message = std::move(message);
     warning.expected = std::move(instead);
-    warnings_.push_back(std::move(warning));
+    found_.warnings.push_back(std::move(warning));
   }
 
   const std::vector<ArgumentRemark>& remarks() {
@@ -67,6 +82,10 @@ class Linter {
 
   void visit(const Node& node) {
     if (const int index = argument_of(node); index >= 0) argument(node, index);
+    if (node.kind == NodeKind::local && in_test_) {
+      const auto condition = found_.conditions.find(node.text);
+      if (condition != found_.conditions.end()) tested_ |= condition->second;
+    }
     if (node.kind == NodeKind::call && !node.children.empty()) call(node);
     if (node.kind == NodeKind::unary && node.op == Op::stringof_ && !node.children.empty() &&
         argument_of(*node.children[0]) >= 0)
@@ -75,10 +94,10 @@ class Linter {
   }
 
   void argument(const Node& node, int index) {
-    if (in_predicate_)
-      tested_.insert(index);
-    else
+    if (!in_test_)
       used_.emplace(index, node.place);
+    else if (index < 32)
+      tested_ |= 1U << index;
     if (where_.probe.id == kNoProbe) return;
     const std::size_t typed = where_.probe.arguments.size();
     if (index >= kPassed && typed > 0 && static_cast<std::size_t>(index) >= typed) {
@@ -117,18 +136,18 @@ class Linter {
   const SourceText& source_;
   const ClauseContext& where_;
   Catalog& catalog_;
-  std::vector<Diagnostic>& warnings_;
+  Lint& found_;
   std::vector<ArgumentRemark> remarks_;
-  bool asked_ = false, in_predicate_ = false, counts_ = false;
-  std::set<int> tested_;       // by the predicate
-  std::map<int, Place> used_;  // outside it, at first
+  bool asked_ = false, in_test_ = false, counts_ = false;
+  std::uint32_t tested_ = 0;   // by the predicate and by the conditions that it names
+  std::map<int, Place> used_;  // outside of these, at first
 };
 
 }  // namespace
 
 void lint(const AstClause& clause, const SourceText& source, const ClauseContext& where,
-          Catalog& catalog, std::vector<Diagnostic>& warnings) {
-  Linter(source, where, catalog, warnings).clause(clause);
+          Catalog& catalog, Lint& found) {
+  Linter(source, where, catalog, found).clause(clause);
 }
 
 }  // namespace dtmalloc::dtrace
