@@ -167,6 +167,16 @@ std::string repeated(const std::string& text, int times) {
   return out;
 }
 
+// 100,000 times, with a number for the #.
+std::string numbered(const std::string& pattern) {
+  const std::size_t mark = pattern.find('#');
+  std::string text;
+  for (int i = 0; i < 100000; ++i) {
+    text += pattern.substr(0, mark) + std::to_string(i) + pattern.substr(mark + 1);
+  }
+  return text;
+}
+
 // REQ: DSTRUCT-08
 TEST(DSugar, CompilesInTimeThatGrowsWithTheText) {
   struct Shape {
@@ -183,6 +193,17 @@ TEST(DSugar, CompilesInTimeThatGrowsWithTheText) {
       {"too deep", "BEGIN { " + repeated("if (1) { ", 100000) + "trace(2); ", "D_SIM_NESTING"},
       {"statements", "BEGIN { " + repeated("trace(1); ", 20000) + "}", ""},
       {"blanks", repeated(" \n", 500000) + "BEGIN {}", ""},
+      {"enumerators", "enum e {" + numbered("E#, ") + "E}; BEGIN {trace(E)}", ""},
+      {"refused enumerators", "enum e {" + numbered("E#, ") + "E}; BEGIN {trace(F)}",
+       "D_IDENT_UNDEF"},
+      {"members", "struct s {" + numbered("int m#; ") + "} x; BEGIN {}", ""},
+      {"parameters", "int f(" + numbered("int a#, ") + "int a); BEGIN {}", ""},
+      {"keys", "inline int f[" + numbered("int a#, ") + "int a] = a; BEGIN {}", ""},
+      {"probes", "provider p {" + numbered("probe q#(int); ") + "}; BEGIN {}", ""},
+      {"provider twice",
+       "provider p {" + numbered("probe q#(int); ") + "}; provider p {" +
+           numbered("probe q#(int); ") + "}; BEGIN {}",
+       ""},
   };
   for (const Shape& shape : shapes) {
     std::string tag;

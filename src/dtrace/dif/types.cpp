@@ -8,6 +8,7 @@
 #include <bit>
 #include <cctype>
 #include <limits>
+#include <set>
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -453,7 +454,11 @@ void TypeTable::begin() {
 }
 
 void TypeTable::rollback() {
-  for (auto& [id, type] : changed_) types_[id] = std::move(type);
+  std::set<TypeId> changed;
+  for (auto& [id, type] : changed_) {
+    types_[id] = std::move(type);
+    changed.insert(id);
+  }
   changed_.clear();
   const auto forget = [this](auto& map) {
     std::erase_if(map, [this](const auto& entry) { return entry.second >= mark_; });
@@ -467,8 +472,8 @@ void TypeTable::rollback() {
   if (function_pointer_ >= mark_) function_pointer_ = kNoType;
   forget(shapes_);
   // An enum that was declared before may have got its enumerators since.
-  std::erase_if(enumerators_, [this](const auto& entry) {
-    return entry.second.type >= mark_ || enumerator(entry.second.type, entry.first) == nullptr;
+  std::erase_if(enumerators_, [&](const auto& entry) {
+    return entry.second.type >= mark_ || changed.contains(entry.second.type);
   });
   types_.resize(mark_);
 }

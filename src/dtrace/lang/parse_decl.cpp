@@ -203,6 +203,7 @@ void Parser::check_parameters(const Derivation& list, std::string_view kind) con
                  fmt::format("{} prototype may not use a variable-length argument list", kind));
   }
   bool has_void = false;
+  std::unordered_set<std::string_view> names;
   for (std::size_t i = 0; i < list.parameters.size(); ++i) {
     const Declarator& parameter = list.parameters[i];
     const Type& type = types_[types_.resolve(parameter.type)];
@@ -218,8 +219,7 @@ void Parser::check_parameters(const Derivation& list, std::string_view kind) con
       source_.fail("D_DECL_PROTO_NAME", parameter.place,
                    fmt::format("void parameter may not have a name: {}", parameter.name));
     }
-    for (std::size_t before = 0; before < i && !parameter.name.empty(); ++before) {
-      if (list.parameters[before].name != parameter.name) continue;
+    if (!parameter.name.empty() && !names.insert(parameter.name).second) {
       source_.fail("D_DECL_PROTO_FORM", parameter.place,
                    fmt::format("parameter is already declared in {} prototype: {}, parameter #{}",
                                kind, parameter.name, i + 1));

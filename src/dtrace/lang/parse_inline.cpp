@@ -115,6 +115,7 @@ void Parser::inline_keys(InlineDefinition& definition, const Token& name) {
     source_.fail("D_DECL_ARRNULL", name.place,
                  fmt::format("inline declaration cannot be of scalar array type: {}", name.text));
   }
+  std::unordered_set<std::string> names;
   for (;;) {
     const Place place = token_.place;
     Binding parameter;
@@ -132,8 +133,7 @@ void Parser::inline_keys(InlineDefinition& definition, const Token& name) {
     }
     if (token_.kind == Tok::identifier) {
       parameter.name = token_.text;
-      for (const Binding& other : definition.parameters) {
-        if (other.name != parameter.name) continue;
+      if (!names.insert(parameter.name).second) {
         source_.fail("D_DECL_PROTO_FORM", token_.place,
                      fmt::format("parameter is already declared in array prototype: {}, parameter "
                                  "#{}",
@@ -298,7 +298,8 @@ void Parser::provider_definition() {
   ProviderDefinition provider;
   provider.name = name.text;
   expect(Tok::lbrace);
-  while (token_.kind != Tok::rbrace) provider_probe(provider);
+  std::unordered_set<std::string> names;
+  while (token_.kind != Tok::rbrace) provider_probe(provider, names);
   advance();
   if (token_.kind != Tok::semicolon) syntax_error();
   std::vector<ProviderDefinition>& known = space_.definitions->providers;
@@ -313,7 +314,7 @@ void Parser::provider_definition() {
   advance();
 }
 
-void Parser::provider_probe(ProviderDefinition& provider) {
+void Parser::provider_probe(ProviderDefinition& provider, std::unordered_set<std::string>& names) {
   constexpr std::size_t kLongest = kNameLength - 1;
   constexpr std::size_t kMostParameters = 255;
   if (!at_keyword("probe")) syntax_error();
@@ -345,8 +346,7 @@ void Parser::provider_probe(ProviderDefinition& provider) {
     prototype(&probe.output, &outputs);
     probe.has_output = true;
   }
-  for (const ProviderDefinition::Probe& other : provider.probes) {
-    if (other.name != probe.name) continue;
+  if (!names.insert(probe.name).second) {
     source_.fail("D_PROV_PRDUP", name.place,
                  fmt::format("probe redeclared: {}:{}", provider.name, probe.name));
   }
@@ -424,10 +424,14 @@ void Parser::same_interface(const ProviderDefinition& before, const ProviderDefi
                     "probe {}:{} {}",
                     now.name, now.name, probe, current, now.name, probe, previous));
   };
-  const auto find = [](const ProviderDefinition& in, const std::string& name) {
-    return std::find_if(in.probes.begin(), in.probes.end(),
-                        [&](const auto& probe) { return probe.name == name; });
+  using Probes = std::unordered_map<std::string_view, const ProviderDefinition::Probe*>;
+  const auto by_name = [](const ProviderDefinition& provider) {
+    Probes probes;
+    for (const auto& probe : provider.probes) probes.emplace(probe.name, &probe);
+    return probes;
   };
+  const Probes old_probes = by_name(before);
+  const Probes new_probes = by_name(now);
   const auto same = [&](const std::string& probe, std::string_view which,
                         const std::vector<TypeId>& current, const std::vector<TypeId>& previous) {
     const auto count = [](std::size_t n) { return fmt::format("{} arg{}", n, n == 1 ? "" : "s"); };
@@ -444,8 +448,9 @@ void Parser::same_interface(const ProviderDefinition& before, const ProviderDefi
     }
   };
   for (const ProviderDefinition::Probe& probe : now.probes) {
-    const auto old = find(before, probe.name);
-    if (old == before.probes.end()) interface(probe.name, "defined", "not defined");
+    const auto found = old_probes.find(probe.name);
+    if (found == old_probes.end()) interface(probe.name, "defined", "not defined");
+    const ProviderDefinition::Probe* old = found->second;
     same(probe.name, "input", probe.input, old->input);
     if (probe.has_output != old->has_output) {
       interface(probe.name,
@@ -455,7 +460,7 @@ void Parser::same_interface(const ProviderDefinition& before, const ProviderDefi
     same(probe.name, "output", probe.output, old->output);
   }
   for (const ProviderDefinition::Probe& probe : before.probes) {
-    if (find(now, probe.name) == now.probes.end()) interface(probe.name, "not defined", "defined");
+    if (!new_probes.contains(probe.name)) interface(probe.name, "not defined", "defined");
   }
 }
 

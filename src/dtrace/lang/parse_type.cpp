@@ -207,11 +207,12 @@ TypeId Parser::tagged_type() {
 
 void Parser::members(TypeId type, TypeKind kind) {
   std::vector<Member> list;
+  std::unordered_set<std::string> names;
   do {
     if (!at_type()) syntax_error();
     const Specifiers specifiers = declaration_specifiers(false);
     for (;;) {
-      list.push_back(member(specifiers, list));
+      list.push_back(member(specifiers, names));
       if (!at(Op::comma)) break;
       advance();
     }
@@ -226,7 +227,7 @@ void Parser::members(TypeId type, TypeKind kind) {
 }
 
 // A member without a name is the padding that a bit-field without a name makes.
-Member Parser::member(const Specifiers& specifiers, const std::vector<Member>& members) {
+Member Parser::member(const Specifiers& specifiers, std::unordered_set<std::string>& names) {
   Declarator declared;
   if (token_.kind == Tok::colon) {
     declared.place = token_.place;
@@ -262,8 +263,7 @@ Member Parser::member(const Specifiers& specifiers, const std::vector<Member>& m
     advance();
     declared.type = bit_field(declared, conditional());
   }
-  for (const Member& before : members) {
-    if (before.name.empty() || before.name != declared.name) continue;
+  if (!declared.name.empty() && !names.insert(declared.name).second) {
     source_.fail("D_UNKNOWN", declared.place,
                  fmt::format("failed to define member '{}': Duplicate member or variable name",
                              declared.name));
@@ -295,6 +295,7 @@ TypeId Parser::bit_field(const Declarator& declared, Node& width) {
 
 void Parser::enumerators(TypeId type) {
   std::int64_t next = 0;
+  std::unordered_set<std::string> names;
   for (;;) {
     if (token_.kind != Tok::identifier) syntax_error();
     const std::string name = token_.text;
@@ -321,7 +322,7 @@ void Parser::enumerators(TypeId type) {
       source_.fail("D_DECL_ENOFLOW", place,
                    fmt::format("enumerator '{}' value overflows INT_MAX ({})", name, kMost));
     }
-    if (types_.enumerator(type, name) != nullptr) {
+    if (!names.insert(name).second) {
       source_.fail("D_UNKNOWN", place,
                    fmt::format("failed to define enumerator '{}': Duplicate member or variable "
                                "name",

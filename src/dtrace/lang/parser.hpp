@@ -2,6 +2,8 @@
 // The parser's state: one token ahead.
 #pragma once
 
+#include <unordered_set>
+
 #include "dtrace/lang/definitions.hpp"
 #include "dtrace/lang/lang_int.hpp"
 
@@ -104,7 +106,7 @@ class Parser {
   TypeId type_specifiers() { return declaration_specifiers(false).type; }
   TypeId tagged_type();
   void members(TypeId type, TypeKind kind);
-  Member member(const Specifiers& specifiers, const std::vector<Member>& members);
+  Member member(const Specifiers& specifiers, std::unordered_set<std::string>& names);
   TypeId bit_field(const Declarator& declared, Node& width);
   void enumerators(TypeId type);
 
@@ -126,7 +128,7 @@ class Parser {
   void translator_definition();
   void translator_member(Translator& translator);
   void provider_definition();
-  void provider_probe(ProviderDefinition& provider);
+  void provider_probe(ProviderDefinition& provider, std::unordered_set<std::string>& names);
   void prototype(std::vector<TypeId>* types, std::vector<std::string>* names);
   void same_interface(const ProviderDefinition& before, const ProviderDefinition& now,
                       const Place& place) const;
