@@ -130,7 +130,8 @@ TEST_F(CommandLine, TheFirstInterruptEndsTheRunAndTheSecondKills) {
 // REQ: CLI-12
 TEST_F(CommandLine, AnInterruptKillsWhileProgramsAreCompiled) {
   const std::string slow =
-      "printf '#!/bin/sh\nexec sleep 20 >/dev/null 2>&1' >slow; chmod +x slow; printf 'BEGIN {}' >c.d\n";
+      "printf '#!/bin/sh\nexec sleep 20 >/dev/null 2>&1' >slow; chmod +x slow; printf 'BEGIN {}' "
+      ">c.d\n";
   for (const char* command : {"dtrace -s c.d", "check c.d", "run w.wl -s c.d"}) {
     const auto before = std::chrono::steady_clock::now();
     const Ran killed = run(slow + ">w.wl\ndtmalloc " + command + " -C -x cpppath=$PWD/slow &\n" +

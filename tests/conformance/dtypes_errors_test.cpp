@@ -212,13 +212,14 @@ TEST(DTypes, RefusesSecondMeanings) {
 TEST(DTypes, AnEnumCountsAsAnInt) {
   // REQ: DTYPES-30
   constexpr const char* kRows[][2] = {
-      {"x + 1", "int"},       {"1 - x", "int"},         {"x * x", "int"},
-      {"x | (short)1", "int"}, {"x + 1u", "unsigned int"}, {"x + 1l", "long"},
-      {"pid ? x : x", "int"}, {"x", "enum e"},
+      {"x + 1", "int"},           {"1 - x", "int"},
+      {"x * x", "int"},           {"x | (short)1", "int"},
+      {"x + 1u", "unsigned int"}, {"x + 1l", "long"},
+      {"pid ? x : x", "int"},     {"x", "enum e"},
   };
   for (const auto& [expression, type] : kRows) {
-    const Compiled program("struct s {int a;} y; enum e {A} x; BEGIN { y = " +
-                           std::string(expression) + "; }");
+    const Compiled program(
+        "struct s {int a;} y; enum e {A} x; BEGIN { y = " + std::string(expression) + "; }");
     EXPECT_EQ(program.message(),
               "in action list: operands have incompatible types: \"struct s\" = \"" +
                   std::string(type) + "\"")

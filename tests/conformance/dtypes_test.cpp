@@ -295,8 +295,8 @@ TEST(DTypes, AreNestedSoDeep) {
   };
   // 2^n ways through the parameters.
   const auto functions = [](const std::string& now, const std::string& before) {
-    return "typedef void (*f" + now + ")(f" + before + ", f" + before + ");\ntypedef void (*g" + now +
-           ")(g" + before + ", g" + before + ");\n";
+    return "typedef void (*f" + now + ")(f" + before + ", f" + before + ");\ntypedef void (*g" +
+           now + ")(g" + before + ", g" + before + ");\n";
   };
   const std::string type_of_functions = "typedef int A; typedef A *f0; typedef int *g0;\n";
   const auto refused = [](const std::string& text) {

@@ -168,12 +168,13 @@ TEST(DynamicVariables, StringsAndStructsAreStoredByValue) {
 
 // REQ: DVARS-26
 TEST(DynamicVariables, OfBytesAreZeroBeforeTheyAreStored) {
-  EXPECT_EQ(output("struct s {int a; char t[8];}; struct s i[string]; self struct s j[int, string]; "
-                   "BEGIN { i[\"r\"].a++; i[\"r\"].a += 4; i[\"r\"].t[0] = 'x'; "
-                   "self->j[1, \"k\"].a = 7; self->j[1, \"k\"].a--; printf(\"%d %s %d %d %d\", "
-                   "i[\"r\"].a, stringof(i[\"r\"].t), self->j[1, \"k\"].a, i[\"other\"].a, "
-                   "self->j[2, \"k\"].a); exit(0); }"),
-            "5 x 6 0 0");
+  EXPECT_EQ(
+      output("struct s {int a; char t[8];}; struct s i[string]; self struct s j[int, string]; "
+             "BEGIN { i[\"r\"].a++; i[\"r\"].a += 4; i[\"r\"].t[0] = 'x'; "
+             "self->j[1, \"k\"].a = 7; self->j[1, \"k\"].a--; printf(\"%d %s %d %d %d\", "
+             "i[\"r\"].a, stringof(i[\"r\"].t), self->j[1, \"k\"].a, i[\"other\"].a, "
+             "self->j[2, \"k\"].a); exit(0); }"),
+      "5 x 6 0 0");
   EXPECT_EQ(output("int m[string][4]; BEGIN { m[\"a\"][2] = 5; m[\"a\"][3] += 6; printf(\"%d %d %d "
                    "%d\", m[\"a\"][2], m[\"a\"][3], m[\"a\"][0], m[\"b\"][1]); exit(0); }"),
             "5 6 0 0");
@@ -183,9 +184,10 @@ TEST(DynamicVariables, OfBytesAreZeroBeforeTheyAreStored) {
   EXPECT_EQ(trace("strjoin(a[2], \"b\")", "a[1] = \"x\"").text, "b");
   EXPECT_EQ(trace("a[2] == \"\" && a[3] == NULL && a[4] < a[1]", "a[1] = \"x\"").bits, 1u);
   EXPECT_EQ(trace("a[\"k\", a[\"k\", \"l\"]]", "a[\"x\", \"y\"] = \"z\"").text, "");
-  EXPECT_EQ(output("string n[int]; BEGIN /n[1] == \"\"/ { n[1] = \"set\"; } BEGIN /n[1] == \"set\"/ "
-                   "{ printf(\"%s|%s\", n[1], n[2]); exit(0); }"),
-            "set|");
+  EXPECT_EQ(
+      output("string n[int]; BEGIN /n[1] == \"\"/ { n[1] = \"set\"; } BEGIN /n[1] == \"set\"/ "
+             "{ printf(\"%s|%s\", n[1], n[2]); exit(0); }"),
+      "set|");
   // It is there from then on: what takes the only chunk keeps it.
   Machine machine;
   EXPECT_TRUE(machine.session->set_option("dynvarsize=1"));

@@ -72,11 +72,12 @@ TEST_F(ScriptTools, WarningsHaveAPlaceAndAnAdvice) {
   const auto untested = [this](const std::string& program) {
     return check(program).out.find("fires too, with size 0") != std::string::npos;
   };
-  for (const char* tested : {"if (arg3 > 0) {@ = quantize(arg3)}",
-                             "if (arg3 == 0) {n++} else {@ = quantize(arg3)}",
-                             "if (args[3]) {if (n) {@ = count()}}",
-                             "if (n) {m++} else if (arg3) {n++} else {@ = count()}"}) {
-    EXPECT_FALSE(untested("int n, m; dtmalloc::temp:malloc {" + std::string(tested) + "}")) << tested;
+  for (const char* tested :
+       {"if (arg3 > 0) {@ = quantize(arg3)}", "if (arg3 == 0) {n++} else {@ = quantize(arg3)}",
+        "if (args[3]) {if (n) {@ = count()}}",
+        "if (n) {m++} else if (arg3) {n++} else {@ = count()}"}) {
+    EXPECT_FALSE(untested("int n, m; dtmalloc::temp:malloc {" + std::string(tested) + "}"))
+        << tested;
   }
   for (const char* tested : {"if (n) {@ = quantize(arg3)}", "if (arg3) {n++} @ = count()",
                              "if (n) {if (arg3) {n++} else {n--} @ = count()}"}) {

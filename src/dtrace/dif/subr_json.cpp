@@ -6,15 +6,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "dtrace/dif/ascii.hpp"
 #include "dtrace/dif/dif_int.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
-
-bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 // A path, element by element: "a.b[2].c", "[1].x". A closing bracket says nothing.
 class Path {

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cctype>
 #include <limits>
 #include <set>
+
+#include "dtrace/dif/ascii.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
@@ -83,7 +84,8 @@ TypeId TypeTable::add_derived(Type type, const std::vector<TypeId>& parts) {
     type.depth = std::max(type.depth, of.depth + 1);
     key.push_back(of.shape);
   }
-  type.shape = shapes_.try_emplace(std::move(key), static_cast<TypeId>(types_.size())).first->second;
+  type.shape =
+      shapes_.try_emplace(std::move(key), static_cast<TypeId>(types_.size())).first->second;
   const TypeId id = add(std::move(type));
   types_[id].name = declarator(id, {});
   return id;
@@ -247,18 +249,15 @@ TypeId TypeTable::lookup(std::string_view name, Space space) {
   std::size_t stars = 0;
   std::size_t i = 0;
   while (i < name.size()) {
-    const auto c = static_cast<unsigned char>(name[i]);
-    if (std::isspace(c) != 0) {
+    const char c = name[i];
+    if (is_blank(c)) {
       ++i;
     } else if (c == '*') {
       ++stars;
       ++i;
-    } else if (std::isalnum(c) != 0 || c == '_') {
+    } else if (is_word(c)) {
       std::size_t end = i;
-      while (end < name.size() &&
-             (std::isalnum(static_cast<unsigned char>(name[end])) != 0 || name[end] == '_')) {
-        ++end;
-      }
+      while (end < name.size() && is_word(name[end])) ++end;
       const std::string_view word = name.substr(i, end - i);
       i = end;
       if (word == "const" || word == "volatile") continue;

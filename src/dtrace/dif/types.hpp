@@ -154,11 +154,12 @@ class TypeTable {
   std::map<TypeId, TypeId> pointers_;
   std::map<std::pair<TypeId, std::uint32_t>, TypeId> arrays_, bit_fields_;
   std::map<std::vector<TypeId>, TypeId> functions_;  // result, variadic, parameters
-  std::map<std::vector<std::uint32_t>, TypeId> shapes_;  // kind, count, variadic, shapes of the parts
+  // Kind, count, variadic, shapes of the parts.
+  std::map<std::vector<std::uint32_t>, TypeId> shapes_;
   TypeId function_pointer_ = kNoType;
-  TypeId kernel_begin_ = 0;                          // types before it are no kernel's
-  TypeId mark_ = 0;                                  // begin(): types from it on are new
-  std::vector<std::pair<TypeId, Type>> changed_;     // older types, as they were then
+  TypeId kernel_begin_ = 0;                       // types before it are no kernel's
+  TypeId mark_ = 0;                               // begin(): types from it on are new
+  std::vector<std::pair<TypeId, Type>> changed_;  // older types, as they were then
 };
 
 // Places members one after the other (a union's: at its start) as the C ABI does, bit-fields

@@ -18,6 +18,19 @@ std::string_view variable_kind(const VariableDesc& variable) {
 
 }  // namespace
 
+std::uint32_t new_variable_id(const SourceText& source, ProgramSpace& space, Scope scope,
+                              const std::string& name, const Place& place) {
+  std::uint32_t& count = space.count(scope);
+  if (kVarUser + count > 0xffff) {
+    source.fail("D_ID_OFLOW", place,
+                fmt::format("cannot create {}: limit on number of {} variables exceeded", name,
+                            scope == Scope::local    ? "local"
+                            : scope == Scope::thread ? "thread-local"
+                                                     : "global"));
+  }
+  return kVarUser + count++;
+}
+
 ValueDesc describe_type(const TypeTable& types, TypeId id) {
   const Type& type = types[types.resolve(id)];
   ValueDesc desc;
@@ -128,9 +141,10 @@ void Parser::declare_variable(Scope scope, const Declarator& declarator) {
     return check_redeclaration(space_.variables[found->second], now, place);
   }
   if (!before.kind.empty()) {
-    source_.fail("D_DECL_IDRED", place,
-                 fmt::format("identifier redeclared: {}\n\t current: {} {}\n\tprevious: {} {}", name,
-                             variable_kind(now), types_[type].name, before.kind, before.what));
+    source_.fail(
+        "D_DECL_IDRED", place,
+        fmt::format("identifier redeclared: {}\n\t current: {} {}\n\tprevious: {} {}", name,
+                    variable_kind(now), types_[type].name, before.kind, before.what));
   }
   const Type& resolved = types_[types_.resolve(type)];
   switch (resolved.kind) {
@@ -152,15 +166,7 @@ void Parser::declare_variable(Scope scope, const Declarator& declarator) {
     default:
       break;
   }
-  std::uint32_t& count = space_.count(scope);
-  if (kVarUser + count > 0xffff) {
-    source_.fail("D_ID_OFLOW", place,
-                 fmt::format("cannot create {}: limit on number of {} variables exceeded", name,
-                             scope == Scope::local    ? "local"
-                             : scope == Scope::thread ? "thread-local"
-                                                      : "global"));
-  }
-  now.id = kVarUser + count++;
+  now.id = new_variable_id(source_, space_, scope, name, place);
   names.emplace(name, space_.variables.size());
   space_.variables.push_back(std::move(now));
 }

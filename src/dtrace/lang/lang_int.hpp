@@ -155,6 +155,9 @@ struct NamedConstant {
 const NamedConstant* find_constant(std::string_view name);
 // What a name is that D itself defines ("scalar", "function"); empty: it does not.
 std::string_view builtin_kind(std::string_view name, std::uint32_t version = kDVersion);
+// The id of one more variable of the scope; too many are refused.
+std::uint32_t new_variable_id(const SourceText& source, ProgramSpace& space, Scope scope,
+                              const std::string& name, const Place& place);
 // How a value of a type is kept and recorded.
 ValueDesc describe_type(const TypeTable& types, TypeId id);
 // For "did you mean": what that version of the language knows.
@@ -305,6 +308,7 @@ class Sema {
   TypeId promote(TypeId a, TypeId b) const { return types_.promote(a, b); }
   TypeId pointee(const Node& node) const;
   std::uint64_t cut(std::uint64_t value, TypeId from, TypeId to) const;
+  [[noreturn]] void no_value(const Node& call, FunctionKind kind) const;
   [[noreturn]] void fail(std::string_view tag, const Node& node, std::string message) const {
     source_.fail(tag, node.place, std::move(message));
   }

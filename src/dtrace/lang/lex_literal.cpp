@@ -6,14 +6,12 @@
 #include <cctype>
 #include <limits>
 
+#include "dtrace/dif/ascii.hpp"
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_suffix(char c) { return c == 'u' || c == 'U' || c == 'l' || c == 'L'; }
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 unsigned digit_value(char c) {

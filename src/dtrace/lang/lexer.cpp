@@ -4,17 +4,13 @@
 // Counterpart:  dt_lex.l
 #include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "dtrace/dif/ascii.hpp"
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_word(char c) { return is_alpha(c) || is_digit(c) || c == '_'; }
 bool starts_description(char c) {
   return is_alpha(c) ||
          (c != '\0' && std::string_view("-$:_.?*[]!\\").find(c) != std::string::npos);
@@ -224,7 +220,7 @@ Token Lexer::punctuation() {
     Op op;
   };
   // Longest first.
-  static constexpr std::array<Operator, 38> kOperators = {{
+  static constexpr std::array<Operator, 37> kOperators = {{
       {"<<=", Op::shl_assign}, {">>=", Op::shr_assign}, {"+=", Op::add_assign},
       {"-=", Op::sub_assign},  {"*=", Op::mul_assign},  {"/=", Op::div_assign},
       {"%=", Op::mod_assign},  {"&=", Op::and_assign},  {"^=", Op::xor_assign},
@@ -237,12 +233,12 @@ Token Lexer::punctuation() {
       {"<", Op::lt},           {">", Op::gt},           {"+", Op::add},
       {"-", Op::sub},          {"*", Op::mul},          {"%", Op::mod},
       {"!", Op::lnot},         {"~", Op::bnot},         {".", Op::dot},
-      {"/", Op::div},          {"", Op::none},
+      {"/", Op::div},
   }};
   const std::size_t start = at_;
   const std::string_view rest = text_.substr(at_, 3);
   for (const Operator& entry : kOperators) {
-    if (entry.text.empty() || !rest.starts_with(entry.text)) continue;
+    if (!rest.starts_with(entry.text)) continue;
     at_ += entry.text.size();
     return token(Tok::op, start, entry.op);
   }

@@ -18,8 +18,7 @@ constexpr int kPassed = 5;  // arguments that a probe passes
 
 class Linter {
  public:
-  Linter(const SourceText& source, const ClauseContext& where, Catalog& catalog,
-         Lint& found)
+  Linter(const SourceText& source, const ClauseContext& where, Catalog& catalog, Lint& found)
       : source_(source), where_(where), catalog_(catalog), found_(found) {}
 
   void clause(const AstClause& clause) {

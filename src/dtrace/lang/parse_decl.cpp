@@ -41,15 +41,18 @@ void Parser::declaration() {
   expect(Tok::semicolon);
 }
 
-// A constant of a declaration: false if the expression is none.
-bool Parser::constant(Node& node) {
-  static const ClauseContext nowhere = [] {
+Sema Parser::outside() const {
+  static const ClauseContext kNowhere = [] {
     ClauseContext context;
     context.outside = true;
     return context;
   }();
-  Sema sema(input_, source_, space_, symbols_, nowhere);
-  sema.expression(node);
+  return {input_, source_, space_, symbols_, kNowhere};
+}
+
+// A constant of a declaration: false if the expression is none.
+bool Parser::constant(Node& node) {
+  outside().expression(node);
   if (!node.constant || node.kind == NodeKind::aggregation) return false;
   const TypeKind kind = types_[types_.resolve(node.type)].kind;
   return kind == TypeKind::integer || kind == TypeKind::enum_;

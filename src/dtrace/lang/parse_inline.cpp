@@ -24,20 +24,11 @@ class NameScope {
   std::size_t size_;
 };
 
-const ClauseContext& nowhere() {
-  static const ClauseContext kNowhere = [] {
-    ClauseContext context;
-    context.outside = true;
-    return context;
-  }();
-  return kNowhere;
-}
-
 }  // namespace
 
 // The types of a definition's expression, which stands in no clause.
 Attribute Parser::settle(Node& node) {
-  Sema sema(input_, source_, space_, symbols_, nowhere());
+  Sema sema = outside();
   sema.expression(node);
   return sema.attribute(node);
 }
@@ -83,7 +74,7 @@ void Parser::inline_definition() {
   definition->attribute = settle(body);
   Node shape;
   shape.type = type;
-  const Sema sema(input_, source_, space_, symbols_, nowhere());
+  const Sema sema = outside();
   if (!sema.may_stand_for(shape, body)) {
     source_.fail("D_OP_INCOMPAT", body.place,
                  fmt::format("inline {} definition uses incompatible types: \"{}\" = \"{}\"",
@@ -179,7 +170,7 @@ Node* Parser::inline_constant(const Place& place) {
   if (text) {
     node.text = body.text;
   } else {
-    const Sema sema(input_, source_, space_, symbols_, nowhere());
+    const Sema sema = outside();
     node.literal = sema.cast_constant(body.value, body.type, definition.type);
     node.declared = definition.type;
   }
@@ -265,7 +256,7 @@ void Parser::translator_member(Translator& translator) {
   translator.attribute = least(translator.attribute, settle(value));
   Node shape;
   shape.type = member->type;
-  const Sema sema(input_, source_, space_, symbols_, nowhere());
+  const Sema sema = outside();
   if (!sema.argument_fits(shape, value)) {
     source_.fail("D_XLATE_INCOMPAT", value.place,
                  fmt::format("translator member {} definition uses incompatible types: \"{}\" = "
@@ -365,7 +356,7 @@ void Parser::provider_probe(ProviderDefinition& provider, std::unordered_set<std
                                  ? i
                                  : static_cast<std::size_t>(named - inputs.begin());
     if (from >= probe.input.size()) continue;
-    const Sema sema(input_, source_, space_, symbols_, nowhere());
+    const Sema sema = outside();
     if (types_.resolve(probe.input[from]) == types_.resolve(probe.output[i]) ||
         sema.find_translator(probe.input[from], probe.output[i]) != nullptr) {
       continue;

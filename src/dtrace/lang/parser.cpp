@@ -98,7 +98,6 @@ void Parser::clause() {
 AstDescription Parser::description() {
   std::string text;
   if (token_.kind == Tok::integer) {
-    text = source_.text().substr(token_.place.offset, token_.place.length);
     // An octal or hexadecimal id means its value.
     text = std::to_string(token_.value);
   } else if (!lexer_.expand_macros(token_.text, &text)) {

@@ -86,6 +86,7 @@ class Parser {
   // parse_decl.cpp
   void external_declaration();
   void declaration();
+  Sema outside() const;  // the checks of what stands outside of every clause
   bool constant(Node& node);
   bool positive_constant(Node& node);
   Declarator declarator(const Specifiers& specifiers, Naming naming);

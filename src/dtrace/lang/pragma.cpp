@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <array>
 
+#include "dtrace/dif/ascii.hpp"
 #include "dtrace/dif/attributes.hpp"
 #include "dtrace/lang/lang_int.hpp"
 
 namespace dtmalloc::dtrace {
 namespace {
-
-bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r' && c != '\n'); }
 
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> words;

@@ -75,9 +75,7 @@ std::string Sema::type_name(const Node& node) const {
   return types_[node.type].name;
 }
 
-ValueDesc Sema::describe(const Node& node) const {
-  return describe_type(types_, node.type);
-}
+ValueDesc Sema::describe(const Node& node) const { return describe_type(types_, node.type); }
 
 void Sema::incompatible(const Node& node) const {
   fail("D_OP_INCOMPAT", node,
@@ -515,12 +513,15 @@ void Sema::conditional(Node& node) {
   }
 }
 
+// The call of an action, or of an aggregating function, stands where a value is wanted.
+void Sema::no_value(const Node& call, FunctionKind kind) const {
+  fail("D_CG_EXPR", call,
+       fmt::format("{} {}( ) may not be called from a D expression (D program context required)",
+                   kind_name(kind), call.children[0]->text));
+}
+
 void Sema::predicate(Node& node) {
-  if (is_action(node)) {
-    fail("D_CG_EXPR", node,
-         fmt::format("{} {}( ) may not be called from a D expression (D program context required)",
-                     kind_name(FunctionKind::action), node.children[0]->text));
-  }
+  if (is_action(node)) no_value(node, FunctionKind::action);
   expression(node);
   if (is_dynamic(node) || !is_scalar(node)) {
     fail("D_PRED_SCALAR", node, "predicate result must be of scalar type");

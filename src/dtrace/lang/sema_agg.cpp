@@ -39,11 +39,7 @@ void Sema::aggregation_key(Node& key, std::size_t number) {
     symbolic(key);  // its type
     return;
   }
-  if (is_action(key)) {
-    fail("D_CG_EXPR", key,
-         fmt::format("{} {}( ) may not be called from a D expression (D program context required)",
-                     kind_name(FunctionKind::action), key.children[0]->text));
-  }
+  if (is_action(key)) no_value(key, FunctionKind::action);
   expression(key);
   if (is_dynamic(key) || type_of(key).size == 0) {
     fail("D_KEY_TYPE", key,

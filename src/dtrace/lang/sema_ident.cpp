@@ -176,10 +176,7 @@ void Sema::call(Node& node) {
   switch (info->kind) {
     case FunctionKind::action:
     case FunctionKind::aggregating:
-      fail(
-          "D_CG_EXPR", node,
-          fmt::format("{} {}( ) may not be called from a D expression (D program context required)",
-                      kind_name(info->kind), info->name));
+      no_value(node, info->kind);
     case FunctionKind::subroutine:
       break;
   }

@@ -28,10 +28,6 @@ std::string_view scope_prefix(Scope scope) {
   return scope == Scope::local ? "this->" : scope == Scope::thread ? "self->" : "";
 }
 
-std::string_view scope_name(Scope scope) {
-  return scope == Scope::local ? "local" : scope == Scope::thread ? "thread-local" : "global";
-}
-
 }  // namespace
 
 const VariableDesc* Sema::find_variable(Scope scope, const std::string& name) const {
@@ -118,14 +114,7 @@ void Sema::define_variable(const Node& node, TypeId type, const std::vector<Node
     default:
       fail("D_DECL_VOIDOBJ", node, fmt::format("cannot have void object: {}", node.text));
   }
-  std::uint32_t& count = space_.count(scope);
-  const std::uint32_t id = kVarUser + count;
-  if (id > 0xffff) {
-    fail("D_ID_OFLOW", node,
-         fmt::format("cannot create {}: limit on number of {} variables exceeded", node.text,
-                     scope_name(scope)));
-  }
-  ++count;
+  const std::uint32_t id = new_variable_id(source_, space_, scope, node.text, node.place);
   Node shape;
   shape.type = type;
   VariableDesc variable{node.text, scope, id, describe(shape)};
