@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1000000000;
 constexpr std::uint64_t kSlowestStatus = 10 * kSecond;
-// A rate of a few nanoseconds (a bare number) means passes back to back, with the machine running
-// between them.
-constexpr std::uint64_t kShortestPass = 100000;
+// A rate of a few nanoseconds (a bare number) means passes back to back, between which the machine
+// runs on.
+constexpr std::uint64_t kShortestVirtual = 10000, kShortestReal = 1000000;
 
 // The turns of a rate within passes at `first`, then at each `interval` up to `last`: when the last
 // of them was, if any came.
@@ -51,7 +51,7 @@ std::uint64_t Session::Impl::pass_interval() const {
   const std::uint64_t shortest =
       reads_buffers() ? std::min({switch_rate(), aggregation_rate(), status_interval()})
                       : status_interval();
-  return std::max(shortest, kShortestPass);
+  return std::max(shortest, framework.cpus().clock().is_real() ? kShortestReal : kShortestVirtual);
 }
 
 void Session::Impl::begin_passes() {
