@@ -51,7 +51,7 @@ printf 'hundredths of an instruction a pair: hooks absent %d, disabled %d\n' $ab
 # What a firing may add: hook (G10's must is 30), framework, then clauses by what they do.
 firings='enabled:27 empty:59 count:72 count-probefunc:72 count-pointer:93 count-text:93
   quantize:87 predicate:115 count-tid:173 record-1:150 record-4:234 global-predicate:180
-  thread-predicate:600 array-text:4560'
+  thread-predicate:600'
 plain=$((present + null))
 bad=0
 for firing in $firings; do
