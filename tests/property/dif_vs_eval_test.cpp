@@ -8,6 +8,7 @@
 #include <random>
 
 #include "dtrace/dif/dif_int.hpp"
+#include "dtrace/lang/definitions.hpp"
 #include "dtrace/lang/lang_int.hpp"
 #include "reference/d_eval.hpp"
 #include "support/d_program.hpp"
@@ -31,7 +32,12 @@ constexpr const char* kDeclarations =
     "struct s {int8_t a; uint16_t b; int c : 5; unsigned d : 11; long e : 37; unsigned char f : 8; "
     "struct {char x[4]; int y[2][2];} n;}; enum e {E0, E1 = 7, E2 = -3}; struct s s0, s1, t[2]; "
     "this struct s s2; int z[4]; union {uint64_t whole; short part[4]; struct {unsigned long low : "
-    "63; unsigned long high : 1;} bits;} u;\n";
+    "63; unsigned long high : 1;} bits;} u;\n"
+    "inline int64_t whole = u.whole + z[1]; inline short narrow = pid * 70000; inline int seven = "
+    "7; "
+    "inline int64_t twice[int64_t i] = i + i; inline char part[long v, int k] = v >> (k & 15); "
+    "inline uint16_t deep[int i] = twice[part[i, 1]] + narrow; "
+    "inline string both[string a, string b] = strjoin(b, a);\n";
 
 // Random programs, as text.
 class Generator {
@@ -173,7 +179,18 @@ class Generator {
       }
     }
     const unsigned less = depth - 1;
-    switch (pick(16)) {
+    switch (pick(18)) {
+      case 16:
+        return one_of({"whole", "narrow", "seven", "deep[narrow]"});
+      case 17:
+        switch (pick(3)) {
+          case 0:
+            return "twice[" + integer(less) + "]";
+          case 1:
+            return "part[" + integer(less) + ", " + integer(less) + "]";
+          default:
+            return "deep[" + integer(less) + "]";
+        }
       case 0:
         return "(" + integer(less) + one_of({" / ", " % "}) + integer(less) + ")";
       case 1:
@@ -252,7 +269,9 @@ class Generator {
                      "\"{\\\"a\\\":{\\\"b\\\":[1,-2]},\\\"c\\\":\\\"d\\\"}\""});
     }
     const unsigned less = depth - 1;
-    switch (pick(11)) {
+    switch (pick(12)) {
+      case 11:
+        return "both[" + text_expression(less) + ", " + text_expression(less) + "]";
       case 8:
         return "cleanpath(" + text_expression(less) + ")";
       case 9:

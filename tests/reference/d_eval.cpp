@@ -6,7 +6,9 @@
 #include <cctype>
 #include <cstring>
 #include <limits>
+#include <utility>
 
+#include "dtrace/lang/definitions.hpp"
 #include "reference/d_text.hpp"
 
 namespace dtmalloc::dtrace::reference {
@@ -40,6 +42,8 @@ std::uint64_t cast_constant(std::uint64_t value, const Type& from, const Type& t
 bool is_integer(const Type& type) {
   return type.kind == TypeKind::integer || type.kind == TypeKind::enum_;
 }
+
+bool is_number(const Type& type) { return is_integer(type) || type.kind == TypeKind::pointer; }
 
 }  // namespace
 
@@ -208,6 +212,34 @@ std::string Evaluator::name_of(const Node& node) {
   return name;
 }
 
+EvalValue Evaluator::converted(EvalValue value, const Type& from, const Type& to) {
+  value.constant = false;
+  if (!is_number(from) || !is_number(to)) return value;
+  if (to.size <= from.size) {
+    value.bits = as_type(value.bits, to);
+  } else if (from.is_signed) {
+    value.bits = as_type(as_type(value.bits, from), to);
+  }
+  return value;
+}
+
+// The body, in which each parameter stands for the expression that was passed.
+EvalValue Evaluator::inlined(const Node& node) {
+  InlineDefinition& definition = *node.inlined;
+  std::vector<const Node*> before;
+  for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
+    before.push_back(std::exchange(definition.parameters[i].argument, node.children[i + 1]));
+  }
+  struct Restore {
+    InlineDefinition& definition;
+    const std::vector<const Node*>& before;
+    ~Restore() {
+      for (std::size_t i = 0; i < before.size(); ++i) definition.parameters[i].argument = before[i];
+    }
+  } restore{definition, before};
+  return converted(evaluate(*definition.body), type_of(*definition.body), type_of(node));
+}
+
 EvalValue Evaluator::evaluate(const Node& node) {
   EvalValue value;
   switch (node.kind) {
@@ -224,6 +256,11 @@ EvalValue Evaluator::evaluate(const Node& node) {
       value.text = node.text;
       return value;
     case NodeKind::identifier:
+      if (node.binding != nullptr) {
+        const Node& argument = *node.binding->argument;
+        return converted(evaluate(argument), type_of(argument), type_of(node));
+      }
+      if (node.inlined != nullptr && !node.constant) return inlined(node);
       if (node.constant) {
         value.bits = node.value;
         value.constant = true;
@@ -254,7 +291,6 @@ EvalValue Evaluator::evaluate(const Node& node) {
     case NodeKind::call:
       return call(node);
     case NodeKind::index: {
-      if (node.element) return variable(name_of(node));
       if (node.inlined != nullptr) return inlined(node);
       if (node.element) return element_of_array(node);
       const Node& base = *node.children[0];
@@ -277,20 +313,8 @@ EvalValue Evaluator::evaluate(const Node& node) {
       value = evaluate(operand);
       const Type& from = type_of(operand);
       const Type& to = type_of(node);
-      const bool numbers = (is_integer(from) || from.kind == TypeKind::pointer) &&
-                           (is_integer(to) || to.kind == TypeKind::pointer);
-      if (!numbers) {
-        value.constant = false;
-        return value;
-      }
-      value.constant = value.constant && is_integer(to);
-      if (value.constant) {
-        value.bits = cast_constant(value.bits, from, to);
-      } else if (to.size > from.size) {
-        if (from.is_signed) value.bits = as_type(as_type(value.bits, from), to);
-      } else {
-        value.bits = as_type(value.bits, to);
-      }
+      if (!value.constant || !is_number(from) || !is_integer(to)) return converted(value, from, to);
+      value.bits = cast_constant(value.bits, from, to);
       return value;
     }
     case NodeKind::aggregation:

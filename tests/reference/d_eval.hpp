@@ -51,6 +51,8 @@ class Evaluator {
   EvalValue assign(const Node& node);
   EvalValue call(const Node& node);
   EvalValue load(std::uint64_t address, const Type& type);
+  EvalValue inlined(const Node& node);
+  static EvalValue converted(EvalValue value, const Type& from, const Type& to);
   // Objects in memory.
   bool is_object(const Node& node) const;  // a struct, union or array
   std::uint64_t address_of(const Node& node);
