@@ -85,7 +85,7 @@ TEST_F(FlowTest, SystemCallsHaveDoubleArrows) {
 // REQ: DTRACE-81
 TEST_F(FlowTest, SeveralClausesOfAnEntryIndentOnce) {
   EXPECT_EQ(flow("app::f: {} app::f:entry {}", {"app:f:entry", "app:f:return"}),
-            lines({" -> f", " -> f", " <- f"}));
+            lines({" -> f", "  | f:entry", " <- f"}));
 }
 
 }  // namespace
