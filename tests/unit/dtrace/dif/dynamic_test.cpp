@@ -3,6 +3,7 @@
 // names.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,8 @@ class DifDynamic : public ::testing::Test {
     EXPECT_TRUE(verified) << verified.error();
     if (!verified) return 0;
     chunk_ = verified->chunk_size();
-    return run(*verified, machine_.state);
+    program_.emplace(std::move(*verified));
+    return run(*program_, machine_.state);
   }
   std::string refusal(std::vector<std::uint32_t> text) {
     auto verified = verify(object(std::move(text), {1}, "abc"), variables_);
@@ -62,6 +64,7 @@ class DifDynamic : public ::testing::Test {
   testing::FakeState machine_;
   VariableList variables_;
   std::size_t chunk_ = 0;
+  std::optional<VerifiedDif> program_;  // the one that ran last: its strings can still be read
 };
 
 // REQ: DVARS-23
