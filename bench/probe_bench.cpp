@@ -1,149 +1,218 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What probes cost: a malloc/free pair of 64 bytes, plain, and with the malloc probe of its type
-// enabled in several ways. Each iteration is 2000 pairs; the counter `ratio` of each is its time
-// over that of the plain pair of this run, `firing_ns` the time over the plain pair by firings.
-#include <benchmark/benchmark.h>
+// What a firing costs: pairs of 64 bytes whose malloc and free fire into callbacks and D clauses.
+//
+// Contenders: `probe` (the pair with what the row names), `plain` (the same pair on a machine on
+// which nothing is enabled), `absent` (no hooks compiled in). `firing`: what one firing adds to the
+// plain pair. The rows `lttng` and `usdt` put an event of another tracer into a function that is
+// called twice a pair; there `plain` calls the same function without the event.
+#include <dlfcn.h>
 
-#include <chrono>
-#include <dtmalloc/dtrace/session.hpp>
-#include <dtmalloc/kernel.hpp>
-#include <functional>
+#include <iostream>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
-namespace dtmalloc::dtrace {
+#include "machine.hpp"
+#include "workloads.hpp"
+
+#if __has_include(<sys/sdt.h>)
+#include <sys/sdt.h>
+#endif
+
+namespace dtmalloc::bench {
 namespace {
 
-// A machine whose own thread is CPU 0, with one type to allocate and one to leave alone.
-struct Machine {
-  Machine() : kernel(config()) {
-    kernel.cpus().bind(0);
-    type = &kernel.define_type("M_BENCH", "bench type");
-    other = &kernel.define_type("M_OTHER", "other");
-    framework = std::make_unique<Framework>(kernel.cpus(), kernel.addresses());
-    framework->load_standard_providers();
-    load_dtmalloc(*framework, kernel);
-    framework->open();
-  }
-  ~Machine() {
-    framework->close();
-    framework = nullptr;
-    kernel.cpus().unbind();
-  }
-  static KernelConfig config() {
-    KernelConfig config;
-    config.cpus = 1;
-    config.fixed_cpus = true;
-    config.mem = 1ull << 30;
-    return config;
-  }
-  void pair() {
-    void* block = kern_malloc(64, type, kM_WAITOK);
-    benchmark::DoNotOptimize(block);
-    kern_free(block, type);
-  }
+using dtrace::ProbeDescription;
 
-  Kernel kernel;
-  malloc_type* type = nullptr;
-  malloc_type* other = nullptr;
-  std::unique_ptr<Framework> framework;
+constexpr std::size_t kSize = 64;
+constexpr char kLabel[] = "probe, ns a pair";
+
+void empty_callback(void*, dtrace::ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+                    std::uintptr_t, std::uintptr_t) {}
+
+ContestOptions options(double firings) {
+  ContestOptions options;
+  options.subject = "probe";
+  options.base = "plain";
+  options.firings = firings;
+  options.seconds = 200e-6;
+  return options;
+}
+
+// The pairs of a machine, and what happens after a repetition, when its CPU is still the thread's.
+Contender pairs_of(
+    const std::string& name, Machine& machine, KernelCalls calls,
+    const std::function<void()>& after = [] {}) {
+  return {name, [calls, &machine](std::size_t n) { tight_pairs(calls, kSize, &machine.type, n); },
+          [&machine] { machine.enter(); },
+          [&machine, after] {
+            after();
+            machine.leave();
+          }};
+}
+
+void against_plain(
+    benchmark::State& state, Machine& traced, double firings, std::size_t most = 1u << 20,
+    const std::function<void()>& after = [] {}) {
+  Machine plain;
+  ContestOptions how = options(firings);
+  how.most = most;
+  traced.leave();
+  contest(
+      state, kLabel,
+      {pairs_of("probe", traced, kernel_calls(), after), pairs_of("plain", plain, kernel_calls()),
+       pairs_of("absent", plain, kernel_calls_without_hooks())},
+      how);
+  traced.enter();
+}
+
+void callback(benchmark::State& state, const ProbeDescription& description, double firings) {
+  Machine machine;
+  machine.enter();
+  {
+    Tracing tracing(machine.kernel);
+    tracing.enable(description, empty_callback);
+    against_plain(state, machine, firings);
+  }
+  machine.leave();
+}
+
+struct Program {
+  const char* name;
+  const char* text;
+  double firings = 2;
+  bool records = false;     // the consumer works between repetitions, so that no buffer fills
+  bool real_clock = false;  // the host's clock, not the machine's own
 };
 
-double seconds_of_pairs(Machine& machine, std::size_t pairs) {
-  const auto start = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < pairs; ++i) machine.pair();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// The plain pair beside which a case is put: the quickest of a few rounds, in the same machine.
-double plain_pair() {
-  static const double kSeconds = [] {
-    Machine machine;
-    constexpr std::size_t kPairs = 2000;
-    double best = 1;
-    for (int round = 0; round < 5000; ++round) {
-      best = std::min(best, seconds_of_pairs(machine, kPairs) / kPairs);
-    }
-    return best;
-  }();
-  return kSeconds;
-}
-
-void measure(
-    benchmark::State& state, Machine& machine, double firings,
-    const std::function<void()>& between = [] {}) {
-  const double plain = plain_pair();
-  double best = 1;
-  constexpr std::size_t kPairs = 2000;
-  for (auto _ : state) {
-    const double seconds = seconds_of_pairs(machine, kPairs);
-    best = std::min(best, seconds / kPairs);
-    state.SetIterationTime(seconds);
-    between();
+void program(benchmark::State& state, const Program& what) {
+  KernelConfig config = config_of(1);
+  config.real_clock = what.real_clock;
+  Machine machine(config);
+  machine.enter();
+  {
+    Tracing tracing(machine.kernel);
+    tracing.start(what.text);
+    dtrace::Session& session = *tracing.session;
+    against_plain(state, machine, what.firings, what.records ? 2000 : 1u << 20, [&] {
+      if (what.records) session.work();
+    });
+    if (session.had_errors()) state.SkipWithError("there were drops or errors");
   }
-  state.counters["ratio"] = best / plain;
-  state.counters["pair_ns"] = best * 1e9;
-  if (firings > 0) state.counters["firing_ns"] = (best - plain) * 1e9 / firings;
+  machine.leave();
 }
 
-void empty(void*, ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
-           std::uintptr_t) {}
-
-void plain(benchmark::State& state) {
-  Machine machine;
-  measure(state, machine, 0);
-}
-
-void callback(benchmark::State& state, ProbeDescription description, double firings) {
-  Machine machine;
-  auto enabling = machine.framework->enable(description, empty, nullptr);
-  if (!enabling) return state.SkipWithError(enabling.error().message.c_str());
-  measure(state, machine, firings);
-  machine.framework->disable(*enabling);
-}
-
-void program(benchmark::State& state, const std::string& text, double firings) {
-  Machine machine;
-  Session session(*machine.framework, {[](std::string_view) {}, [](std::string_view) {}});
-  ProgramSource source;
-  source.text = text;
-  auto compiled = session.compile(source);
-  if (!compiled) return state.SkipWithError(compiled.error().message.c_str());
-  if (!session.enable(*compiled) || !session.go()) return state.SkipWithError("does not start");
-  measure(state, machine, firings, [&session] { session.work(); });
-  session.stop();
-}
-
-#define DTM_BENCH(name, ...) \
-  BENCHMARK_CAPTURE(name, __VA_ARGS__)->UseManualTime()->Unit(benchmark::kMicrosecond)
-
-BENCHMARK(plain)->UseManualTime();
-DTM_BENCH(callback, other_type, ProbeDescription{"dtmalloc", "", "other", "malloc", 0}, 0.0);
-DTM_BENCH(callback, malloc, ProbeDescription{"dtmalloc", "", "bench_type", "malloc", 0}, 1.0);
-DTM_BENCH(callback, malloc_and_free, ProbeDescription{"dtmalloc", "", "bench_type", "", 0}, 2.0);
-// Of malloc and free, but for programs that say otherwise.
 #define BOTH "dtmalloc::bench_type:malloc, dtmalloc::bench_type:free "
-#define DTM_PROGRAM(name, text) DTM_BENCH(program, name, text, 2.0)
-// With the consumer at work between the rounds, so that the buffer does not fill.
-#define DTM_RECORDS(name, text) DTM_PROGRAM(name, text)->Iterations(300)
-DTM_PROGRAM(count, BOTH "{@ = count();}");
-DTM_BENCH(program, count_of_malloc, "dtmalloc::bench_type:malloc {@ = count();}", 1.0);
-DTM_PROGRAM(count_by_probefunc, BOTH "{@[probefunc] = count();}");
-DTM_PROGRAM(count_by_pointer, BOTH "{@[args[0]] = count();}");
-DTM_PROGRAM(count_by_shortdesc, BOTH "{@[stringof args[0]->ks_shortdesc] = count();}");
-DTM_PROGRAM(count_by_tid, BOTH "{@[tid] = count();}");
-DTM_PROGRAM(quantize, BOTH "{@ = quantize(arg3);}");
-DTM_PROGRAM(predicate_count, BOTH "/arg3 > 16 && arg3 < 4096/ {@ = count();}");
-DTM_PROGRAM(global_predicate, "BEGIN {x = 0;} " BOTH "/x == 0/ {@ = count();}");
-DTM_PROGRAM(thread_predicate, "BEGIN {self->n = 1;} " BOTH "/self->n == 0/ {@ = count();}");
-DTM_RECORDS(record_1, BOTH "{trace(arg3);}");
-DTM_RECORDS(record_4, BOTH "{printf(\"%d %d %d %d\\n\", arg3, tid, pid, id);}");
-DTM_PROGRAM(global_store, BOTH "{size = arg3;}");
-DTM_PROGRAM(thread_store, BOTH "{self->size = arg3;}");
-DTM_PROGRAM(thread_store_and_load, BOTH "{self->size = arg3; self->size;}");
-DTM_PROGRAM(array_count, BOTH "{x[tid]++;}");
-DTM_PROGRAM(array_count_by_text, BOTH "{x[probefunc]++;}");
+constexpr Program kPrograms[] = {
+    {"count", BOTH "{@ = count();}"},
+    {"count_of_malloc", "dtmalloc::bench_type:malloc {@ = count();}", 1},
+    {"count_by_probefunc", BOTH "{@[probefunc] = count();}"},
+    {"count_by_pointer", BOTH "{@[args[0]] = count();}"},
+    {"count_by_shortdesc", BOTH "{@[stringof args[0]->ks_shortdesc] = count();}"},
+    {"count_by_tid", BOTH "{@[tid] = count();}"},
+    {"quantize", BOTH "{@ = quantize(arg3);}"},
+    {"predicate_count", BOTH "/arg3 > 16 && arg3 < 4096/ {@ = count();}"},
+    {"predicate_false", BOTH "/arg3 > 4096/ {@ = count();}"},
+    {"global_predicate", "BEGIN {x = 0;} " BOTH "/x == 0/ {@ = count();}"},
+    {"thread_predicate", "BEGIN {self->n = 1;} " BOTH "/self->n == 0/ {@ = count();}"},
+    {"record_1", BOTH "{trace(arg3);}", 2, true},
+    {"record_2", BOTH "{trace(arg3); trace(arg0);}", 2, true},
+    {"record_clock", BOTH "{trace(timestamp); trace(arg0);}", 2, true, true},
+    {"printf_4", BOTH "{printf(\"%d %d %d %d\\n\", arg3, tid, pid, id);}", 2, true},
+    {"global_store", BOTH "{size = arg3;}"},
+    {"thread_store", BOTH "{self->size = arg3;}"},
+    {"thread_store_and_load", BOTH "{self->size = arg3; self->size;}"},
+    {"array_count", BOTH "{x[tid]++;}"},
+    {"array_count_by_text", BOTH "{x[probefunc]++;}"},
+};
+
+// Functions of another tracer: called twice a pair with the arguments of a firing.
+using Traced = void (*)(std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t);
+
+struct CalledPairs {
+  Traced function;
+  KernelCalls calls;
+  malloc_type* type;
+  void run(std::size_t pairs) const {
+    const auto fire = [this](void* block) {
+      function(reinterpret_cast<std::uint64_t>(type), reinterpret_cast<std::uint64_t>(block), 3,
+               kSize, 4);
+    };
+    for (std::size_t i = 0; i < pairs; ++i) {
+      void* block = calls.allocate(kSize, type);
+      touch(block, i);
+      fire(block);
+      calls.release(block, type);
+      fire(block);
+    }
+  }
+};
+
+void other_tracer(benchmark::State& state, Traced traced, Traced bare) {
+  Machine machine;
+  const auto contender = [&](const char* name, Traced function) -> Contender {
+    const CalledPairs pairs{opaque(function), kernel_calls(), &machine.type};
+    return {name, [pairs](std::size_t n) { pairs.run(n); }, [&machine] { machine.enter(); },
+            [&machine] { machine.leave(); }};
+  };
+  contest(state, kLabel, {contender("probe", traced), contender("plain", bare)}, options(2));
+}
+
+std::uint64_t calls_seen;
+#define DTM_TRACED(name, event)                                                          \
+  __attribute__((noinline)) void name(std::uint64_t a, std::uint64_t b, std::uint64_t c, \
+                                      std::uint64_t d, std::uint64_t e) {                \
+    ++calls_seen;                                                                        \
+    event;                                                                               \
+    __asm__ volatile("" ::"r"(a), "r"(b), "r"(c), "r"(d), "r"(e));                       \
+  }
+#ifdef DTRACE_PROBE5
+DTM_TRACED(with_usdt, DTRACE_PROBE5(dtmalloc_bench, event, a, b, c, d, e))
+DTM_TRACED(without_usdt, (void)0)
+#endif
+
+#ifdef DTM_BENCH_MODULES
+// The module that holds the LTTng tracepoint lies beside this program. Opening it starts LTTng's
+// threads, so it happens only for its row, which comes last.
+void lttng(benchmark::State& state) {
+  const std::string module = std::string(DTM_BENCH_MODULES) + "/lttng_event.so";
+  void* handle = dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (handle == nullptr) {
+    const char* why = dlerror();
+    std::cerr << "bench: without LTTng-UST: " << why << '\n';
+    return state.SkipWithError(why);
+  }
+  const auto find = [&](const char* name) { return reinterpret_cast<Traced>(dlsym(handle, name)); };
+  const auto enabled = reinterpret_cast<int (*)()>(dlsym(handle, "lttng_event_enabled"));
+  other_tracer(state, find("with_lttng_event"), find("without_lttng_event"));
+  state.counters["enabled"] = enabled();
+}
+#endif
 
 }  // namespace
-}  // namespace dtmalloc::dtrace
+}  // namespace dtmalloc::bench
+
+void register_rows() {
+  using namespace dtmalloc::bench;
+  const auto add_callback = [](const char* name, const char* function, const char* probe,
+                               double firings) {
+    row(std::string("callback/") + name, [=](benchmark::State& state) {
+      callback(state, {"dtmalloc", "", function, probe, 0}, firings);
+    });
+  };
+  add_callback("other_type", "other", "", 2);
+  add_callback("malloc", "bench_type", "malloc", 1);
+  add_callback("malloc_and_free", "bench_type", "", 2);
+  for (const Program& what : kPrograms)
+    row(std::string("program/") + what.name,
+        [&what](benchmark::State& state) { program(state, what); });
+#ifdef DTRACE_PROBE5
+  row("usdt", [](benchmark::State& state) { other_tracer(state, with_usdt, without_usdt); });
+#else
+  std::cerr << "bench: without USDT: no <sys/sdt.h>\n";
+#endif
+#ifdef DTM_BENCH_MODULES
+  row("lttng", lttng);
+#else
+  std::cerr << "bench: without LTTng-UST: not found when this was configured\n";
+#endif
+}
