@@ -154,7 +154,7 @@ void contest(benchmark::State& state, const std::string& label, std::vector<Cont
       firing.add((last[subject] - last[base]) / options.firings,
                  last_quiet[subject] && last_quiet[base]);
     }
-    state.SetIterationTime(sum);
+    state.SetIterationTime(sum / static_cast<double>(contenders.size()));
   }
   std::size_t quiet = std::numeric_limits<std::size_t>::max();
   for (std::size_t i = 0; i < contenders.size(); ++i) {

@@ -14,8 +14,8 @@
 //   }
 //   BENCHMARK(row)->Name("tight/64")->UseManualTime();
 //
-// The manual time of an iteration is that of its round, so --benchmark_min_time says how long a row
-// goes on.
+// The manual time of an iteration is that of its round, by the contenders: --benchmark_min_time
+// says how long each contender of a row is measured.
 #pragma once
 
 #include <benchmark/benchmark.h>

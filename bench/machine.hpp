@@ -49,11 +49,15 @@ struct Tracing {
       std::exit(1);
     }
   }
-  void start(const std::string& text) {
+  void start(const std::string& text, const std::string& option) {
     session = std::make_unique<dtrace::Session>(
         framework, dtrace::SessionSinks{[](std::string_view) {}, [](std::string_view) {}});
     dtrace::ProgramSource source;
     source.text = text;
+    if (!session->set_option(option)) {
+      std::cerr << "bench: no option " << option << '\n';
+      std::exit(1);
+    }
     auto program = session->compile(source);
     if (!program) {
       std::cerr << message_of(source, program.error());

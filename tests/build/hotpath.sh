@@ -6,9 +6,12 @@
 # (hooks, disabled), or what malloc and free fire: then a pair fires twice.
 # Usage: hotpath.sh BUILD-FOLDER
 set -eu
+here=$(dirname "$0")
 build=$1
-pair_limit=64 # instructions of a pair, net of the loop
-hook_limit=6  # what two disabled probes may add to a pair
+pair_limit=64  # instructions of a pair, net of the loop
+hook_limit=6   # what two disabled probes may add to a pair
+stats_limit=14 # what keeping the statistics takes in a pair
+stats=0
 
 for function in kern_malloc kern_free; do
   code=$(objdump -d --no-show-raw-insn --disassemble=$function "$build/libdtmalloc_kmem.a" |
@@ -22,7 +25,13 @@ for function in kern_malloc kern_free; do
     exit 1
   fi
   printf '%s: %d instructions, no push, no call\n' $function "$(printf '%s\n' "$code" | wc -l)"
+  stats=$((stats + $(printf '%s\n' "$code" | awk -f "$here/statistics.awk")))
 done
+printf 'hundredths of an instruction for statistics, in a pair: %d\n' ${stats}00
+[ $stats -gt 0 ] && [ $stats -le $stats_limit ] || {
+  echo "the limit is ${stats_limit}00"
+  exit 1
+}
 
 hotpath=$build/bench/hotpath
 [ -x "$hotpath" ] || exit 0

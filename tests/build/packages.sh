@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by sim/demo, tests/run and .ci/setup: the packages that each needs, and their installation.
+# Sourced by sim/demo, tests/run, bench/run and .ci/setup: the packages that each needs, and their installation.
 
-# What the command, the tests and the checks need, by the names of Debian 12.
+# What the command, the tests, the checks and the benches need, by the names of Debian 12.
 packages_demo="g++ cmake ninja-build libfmt-dev libcli11-dev"
 packages_test="$packages_demo libgtest-dev libgmock-dev libbenchmark-dev jq libxml2-utils mandoc cpp"
 packages_check="$packages_test clang libclang-rt-14-dev llvm-14 clang-format-14 valgrind pkg-config"
+packages_bench="$packages_test valgrind"
+# What the benches compare with, where it can be had.
+packages_peers="libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 lttng-tools liblttng-ust-dev
+  systemtap-sdt-dev time"
 
 say() { printf '== %s\n' "$*"; }
 die() {
@@ -42,12 +46,7 @@ install_packages() {
     printf 'Packages needed, by the names of Debian 12:\n  %s\n' "$*"
     die "this is not Debian 12, so nothing is installed here; install: $missing"
   fi
-  sudo=
-  if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null 2>&1 || die "must be root, or have sudo, to install: $missing"
-    sudo=sudo
-  fi
-  mkdir -p build
+  may_install || die "must be root, or have sudo, to install: $missing"
   say "apt-get update (log: build/apt.log)"
   apt_get update -q
   say "apt-get install --no-install-recommends $missing"
@@ -55,8 +54,30 @@ install_packages() {
   apt_get install -q -y --no-install-recommends $missing
 }
 
+# install_optional_packages PACKAGE...: installs what is missing of them; what cannot be had is
+# named and left out.
+install_optional_packages() {
+  command -v dpkg-query >/dev/null 2>&1 || return 0
+  missing=$(missing_packages "$@")
+  [ -n "$missing" ] || return 0
+  if ! is_debian_12 || ! may_install; then
+    say "not installed, left out: $missing"
+    return
+  fi
+  (apt_get update -q) || true
+  for package in $missing; do
+    say "apt-get install --no-install-recommends $package"
+    (apt_get install -q -y --no-install-recommends "$package") || say "left out: $package"
+  done
+}
+
+may_install() { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null 2>&1; }
+
 # apt_get ARGUMENT...: as root; its output is kept in build/apt.log and shown when it fails.
 apt_get() {
+  mkdir -p build
+  sudo=
+  [ "$(id -u)" = 0 ] || sudo=sudo
   if ! $sudo env DEBIAN_FRONTEND=noninteractive apt-get "$@" >build/apt.log 2>&1 </dev/null; then
     tail -n 30 build/apt.log >&2
     die "apt-get $1 failed"

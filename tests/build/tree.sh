@@ -22,7 +22,7 @@ done
 limit=800
 files=$(find include src sim tests bench .ci -type f \( -name '*.[ch]pp' -o -name '*.[ch]' \
   -o -name '*.def' -o -name '*.sh' -o -name '*.cmake' -o -name CMakeLists.txt \
-  -o -path tests/run -o -path sim/demo -o -path '.ci/*' \) | sort)
+  -o -path tests/run -o -path bench/run -o -name '*.awk' -o -name '*.jq' -o -path sim/demo -o -path '.ci/*' \) | sort)
 for file in CMakeLists.txt $files; do
   lines=$(wc -l <"$file")
   if [ "$lines" -gt $limit ] && ! head -n 12 "$file" | grep -q 'Table:'; then
