@@ -213,7 +213,8 @@ void Runner::State::allocate(Thread& thread, const Op& op) {
   void* addr = nullptr;
   switch (op.kind) {
     case OpKind::malloc:
-      addr = kern_malloc(size, mtp, op.flags);
+      addr = hooks.no_probe_sites ? kern_malloc_nohooks(size, mtp, op.flags)
+                                  : kern_malloc(size, mtp, op.flags);
       break;
     case OpKind::mallocarray:
       addr = kernel.mallocarray(size, size_value(thread, op, op.extra, "size"), mtp, flags);
@@ -295,7 +296,7 @@ void Runner::State::release(Thread& thread, const Op& op) {
   if (op.extra.number != 0 || op.extra.expr != kNone) addr = shifted(thread, op, addr);
   switch (op.kind) {
     case OpKind::free:
-      return kern_free(addr, mtp);
+      return hooks.no_probe_sites ? kern_free_nohooks(addr, mtp) : kern_free(addr, mtp);
     case OpKind::zfree:
       return kernel.zfree(addr, mtp);
     default:
@@ -386,7 +387,7 @@ void Runner::State::end_all() {
 
 void Runner::State::expect(Thread& thread, const Op& op) {
   const std::int64_t value = evaluate(thread, op, op.value);
-  if (value != 0) return;
+  if (value != 0 || again) return;
   ++outcome.failed_expects;
   std::string message = "this does not hold";
   if (op.value.expr != kNone) {
@@ -612,6 +613,29 @@ Outcome Runner::run() {
   std::sort(s.outcome.panic_places.begin(), s.outcome.panic_places.end(),
             [](const ThreadPlace& a, const ThreadPlace& b) { return a.tid < b.tid; });
   return s.outcome;
+}
+
+bool Runner::repeatable() const {
+  const auto changes_names = [](const Op& op) {
+    return op.kind == OpKind::type || op.kind == OpKind::zone || op.kind == OpKind::zdestroy ||
+           op.kind == OpKind::load || op.kind == OpKind::unload;
+  };
+  const Workload& workload = state_->workload;
+  const auto boot = static_cast<std::ptrdiff_t>(workload.boot_statements());
+  return std::none_of(
+      workload.bodies.begin(), workload.bodies.end(), [&](const std::vector<Op>& body) {
+        const bool first = &body == &workload.bodies.front();
+        return std::any_of(body.begin() + (first ? boot : 0), body.end(), changes_names);
+      });
+}
+
+Outcome Runner::run_again() {
+  State& s = *state_;
+  for (NameStore& store : s.names) store = {};
+  s.cpus.move_to(0);
+  ++s.alive;
+  s.again = true;
+  return run();
 }
 
 }  // namespace dtmalloc::workload

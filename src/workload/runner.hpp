@@ -158,7 +158,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   int alive = 1;          // threads that may still set a name
   bool threaded = false;  // some thread was spawned
   bool ending = false;    // an error, a panic or attend() ends the run
-  bool main_done = false;
+  bool again = false;     // run_again(): expects do not count
 };
 
 }  // namespace dtmalloc::workload

@@ -37,6 +37,9 @@ struct RunHooks {
   std::function<void(const Diagnostic&)> report = {};
   // A remark on what is allowed and hardly meant, at the end of boot; nothing changes by it.
   std::function<void(const Diagnostic&)> note = {};
+  // malloc and free are the functions without probe sites (kern_malloc_nohooks): nothing fires
+  // there. For who measures what the sites cost.
+  bool no_probe_sites = false;
 };
 
 // Where a thread of the workload stood.
@@ -67,6 +70,11 @@ class Runner {
   Result<void> boot();
   // The rest; threads still running at the end are joined.
   Outcome run();
+  // The operations once more on the machine as it is, from CPU 0, with no block set; what an expect
+  // says does not count. Requires: run() ended well, and repeatable().
+  Outcome run_again();
+  // No statement after boot registers, makes or destroys a type or a zone.
+  bool repeatable() const;
 
   // Operations done so far; safe from any thread.
   std::uint64_t operations() const;
