@@ -24,7 +24,10 @@
 
 #include <dtmalloc/dtrace/provider.hpp>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +59,42 @@ struct ProgramSource {
 
 using ProgramId = std::size_t;
 
+// A clause on one description. What `if` and `else` make of one are several at one place.
+struct ClauseInfo {
+  ProbeDescription description;
+  SourceLocation where;
+  bool predicate = false;
+  // In order: "printf", "exit" ...; "" of an expression, "@name" of an aggregation.
+  std::vector<std::string> actions;
+  // Variables of the program, as D writes them: "x", "self->x", "this->x".
+  std::set<std::string> reads, stores;
+};
+// Whether a clause takes part, asked without an action; if it does, whether each of its actions
+// does.
+using ClauseChoice = std::function<bool(std::size_t clause, std::optional<std::size_t> action)>;
+
+// What tracing took. Sizes are those of a CPU, as go() granted them.
+struct TraceFigures {
+  std::size_t bufsize = 0, aggsize = 0;
+  std::uint64_t switchrate = 0, aggrate = 0;
+  bool switches = true;  // bufpolicy=switch: buffers are read while tracing goes on
+  struct Clause {
+    ProgramId program = 0;
+    std::size_t clause = 0;
+    std::uint32_t size = 0;     // of a record; 0: nothing is recorded
+    std::uint64_t records = 0;  // that were read
+  };
+  std::vector<Clause> clauses;  // that took part
+  struct Aggregation {
+    std::string name;  // "@", "@x"
+    std::uint64_t elements = 0;
+    std::uint64_t bytes = 0;  // of them all in a CPU's buffer
+  };
+  std::vector<Aggregation> aggregations;
+  std::size_t aggregation_room = 0;            // bytes of aggsize that elements may take
+  std::map<std::string, std::uint64_t> drops;  // by tag: DTRACEDROP_PRINCIPAL ...
+};
+
 class Session {
  public:
   // Opens the framework (probes are provided now).
@@ -80,6 +119,9 @@ class Session {
   std::vector<Diagnostic> warnings(ProgramId program) const;
   // Enables a program and prints its "matched" line (unless quiet); the number of pairs.
   Result<std::size_t> enable(ProgramId program);
+  // The same of what is chosen of it.
+  Result<std::size_t> enable(ProgramId program, const ClauseChoice& choice);
+  std::vector<ClauseInfo> clauses(ProgramId program) const;
   // Activates buffers and fires BEGIN. No probe at all matched: "no probes matched" or "specified".
   Result<void> go();
   // One pass: status, aggregation snapshot, buffers, output. go() schedules it on the clock.
@@ -96,6 +138,7 @@ class Session {
   // After stop(): run-time errors added up, stacks that stackframes cut, the variables whose stores
   // were dropped; one line each.
   std::vector<std::string> notes() const;
+  TraceFigures figures() const;
 
   // dtrace -l: heading and rows for a description (nullptr: all probes). False: nothing matched.
   bool list(const ProbeDescription* description);

@@ -98,7 +98,7 @@ void Session::Impl::find_idle_clauses() {
   for (std::uint32_t epid = 1; const Ecb* ecb = consumer.ecb(epid); ++epid) {
     if (ecb->role != EcbRole::normal || ecb->clause == nullptr) continue;
     bool& came = recorded[ecb->clause];
-    came = came || ecb->recorded_once || ecb->size == 0;
+    came = came || ecb->records_read != 0 || ecb->size == 0;
     if (ecb->errors != 0) failed.insert(ecb->clause);
   }
   for (const CompiledProgram& compiled : programs) {

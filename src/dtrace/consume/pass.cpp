@@ -21,6 +21,7 @@ void Session::Impl::report_drop(const char* tag, std::uint64_t count, const std:
                                 int cpu) {
   if (count == 0) return;
   had_errors = lost_records = true;
+  drop_totals[tag] += count;
   if (document) {
     structured_drop(tag, count, text, cpu);
     return;
@@ -110,7 +111,7 @@ void Session::Impl::collect(std::vector<Record>& records, int cpu,
     record.bytes = bytes.data() + at;
     std::memcpy(&record.timestamp, record.bytes + 4, 8);
     if (!records.empty() && records.back().cpu == cpu) records.back().next = epid;
-    record.ecb->recorded_once = true;
+    ++record.ecb->records_read;
     records.push_back(record);
     at += record.ecb->size;
   }
@@ -194,6 +195,7 @@ void Session::Impl::finish() {
   }
   find_idle_clauses();
   collect_notes();
+  collect_figures();
   if (!quiet()) {
     for (const std::string& note : consumer.notes()) message(note);
   }

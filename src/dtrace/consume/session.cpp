@@ -262,17 +262,19 @@ Result<ProgramId> Session::compile(const ProgramSource& source) {
   return impl_->programs.size() - 1;
 }
 
-Result<std::size_t> Session::enable(ProgramId program) {
+Result<std::size_t> Session::enable(ProgramId program) { return enable(program, nullptr); }
+
+Result<std::size_t> Session::enable(ProgramId program, const ClauseChoice& choice) {
   DTM_CHECK(program < impl_->programs.size(), "no such program");
   if (impl_->active) return error("D_ENABLE", "Operation illegal when tracing is active");
-  const CompiledProgram& compiled = impl_->programs[program];
+  CompiledProgram& compiled = impl_->programs[program];
   const bool script = compiled.source.kind == ProgramSource::script;
   const std::string name = report_name(compiled.source);
   if (uses_large_variable(*compiled.program, impl_->space.variables)) {
     return error("D_ENABLE", "failed to enable '" + name + "': DIF program content is invalid");
   }
   impl_->consumer.config.strsize = impl_->strsize();
-  const std::size_t pairs = impl_->consumer.enable(compiled.program, impl_->space);
+  const std::size_t pairs = impl_->consumer.enable(impl_->chosen(compiled, choice), impl_->space);
   impl_->matched += pairs;
   if (!impl_->quiet()) {
     impl_->message(std::string(script ? "script" : "description") + " '" + name + "' matched " +

@@ -64,6 +64,8 @@ struct CompiledProgram {
   std::shared_ptr<const Program> program;
   std::string parse_dump, desugar_dump, type_dump;
   std::vector<Diagnostic> warnings;
+  // By clause: what was enabled of it, a name in Impl::took; null: nothing.
+  std::vector<const Clause*> enabled = {};
 };
 
 struct Session::Impl {
@@ -148,7 +150,18 @@ struct Session::Impl {
   // --- idle.cpp: at the end, before the ECBs go
   void find_idle_clauses();
   bool lost_records = false;
+  std::map<std::string, std::uint64_t> drop_totals;  // by tag
   std::vector<std::string> idle_clauses;
+
+  // --- clauses.cpp: what is enabled of a program; no choice: all of it
+  static std::shared_ptr<const Program> chosen(CompiledProgram& program,
+                                               const ClauseChoice& choice);
+  struct Took {
+    std::uint32_t size = 0;
+    std::uint64_t records = 0;
+  };
+  std::map<const Clause*, Took> took;  // the clauses may be gone
+  void collect_figures();              // at the end, before the ECBs go
 
   // --- notes.cpp: at the end, before the ECBs go
   void tell_full_buffers();
@@ -192,7 +205,6 @@ struct Session::Impl {
   // --- structured.cpp
   std::optional<Document> document;  // with oformat: instead of text
   bool print_at_exit = false;        // -O: aggregations belong into the document
-  std::map<std::string, std::uint64_t> drop_totals;
   void begin_document();
   void structured_record(const Record& record);
   void structured_action(const Record& record, const RecordedAction& action);

@@ -369,8 +369,6 @@ void Session::Impl::structured_aggregations(const std::vector<std::uint32_t>& id
 void Session::Impl::structured_drop(std::string_view tag, std::uint64_t count,
                                     const std::string& text, int cpu) {
   const auto* kind = std::find(kDropKinds.begin(), kDropKinds.end(), tag);
-  std::uint64_t& total = drop_totals[std::string(tag)];
-  total += count;
   document->open_instance("probes");
   document->number("cpu", std::int64_t{cpu});
   document->number("id", std::int64_t{-1});
@@ -380,7 +378,7 @@ void Session::Impl::structured_drop(std::string_view tag, std::uint64_t count,
   document->text("name", "DROP");
   document->number("timestamp", static_cast<std::uint64_t>(framework.cpus().clock().wall()));
   document->number("count", count);
-  document->number("total", total);
+  document->number("total", drop_totals[std::string(tag)]);
   document->number("kind", static_cast<std::int64_t>(kind - kDropKinds.begin()));
   document->text("msg", text + "\n");
   document->close();

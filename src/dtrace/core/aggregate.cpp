@@ -202,6 +202,8 @@ std::uint32_t hash_key(std::uint32_t aggregation, const std::byte* key, std::siz
 
 // --- AggBuffer
 
+constexpr std::size_t kMostBytes = 0xfffffff8;  // offsets are 32 bits wide
+
 // Followed by the key, padded to 8 bytes, and the data.
 struct AggBuffer::Node {
   std::uint32_t next;  // offset of the next node of the bucket; 0: none
@@ -214,8 +216,26 @@ struct AggBuffer::Node {
   static std::size_t padded(std::size_t key_size) { return (key_size + 7) & ~std::size_t{7}; }
   std::byte* key() { return reinterpret_cast<std::byte*>(this + 1); }
   std::int64_t* data() { return reinterpret_cast<std::int64_t*>(key() + padded(key_size)); }
-  std::size_t bytes() const { return sizeof(Node) + padded(key_size) + words * 8u; }
+  std::size_t bytes() const { return element_bytes(key_size, words); }
 };
+
+std::size_t AggBuffer::element_bytes(std::size_t key_size, std::uint32_t words) {
+  return sizeof(Node) + Node::padded(key_size) + words * std::size_t{8};
+}
+
+// One bucket for 64 to 128 bytes, as far as a pass may empty them all.
+std::uint32_t AggBuffer::buckets_of(std::size_t size) {
+  constexpr std::uint32_t kMostBuckets = 1U << 16;
+  std::uint32_t buckets = 1;
+  while (buckets < size / 128 && buckets < kMostBuckets) buckets *= 2;
+  return buckets;
+}
+
+std::size_t AggBuffer::room(std::size_t size) {
+  size = std::min(size, kMostBytes);
+  const std::size_t start = first_node(buckets_of(size));
+  return size > start ? size - start : 0;
+}
 
 AggBuffer::~AggBuffer() {
   release_memory(active_.memory, size_);
@@ -223,8 +243,7 @@ AggBuffer::~AggBuffer() {
 }
 
 bool AggBuffer::reserve(std::size_t bytes) {
-  // Offsets are 32 bits wide.
-  bytes = std::min(bytes, std::size_t{0xfffffff8});
+  bytes = std::min(bytes, kMostBytes);
   active_.memory = reserve_memory(bytes);
   other_.memory = reserve_memory(bytes);
   if (active_.memory == nullptr || other_.memory == nullptr) {
@@ -234,11 +253,8 @@ bool AggBuffer::reserve(std::size_t bytes) {
     return false;
   }
   size_ = bytes;
-  // One bucket for 64 to 128 bytes, as far as a pass may empty them all.
-  constexpr std::uint32_t kMostBuckets = 1U << 16;
-  buckets_ = 1;
-  while (buckets_ < bytes / 128 && buckets_ < kMostBuckets) buckets_ *= 2;
-  active_.used = other_.used = std::max<std::size_t>(buckets_ * 4u, 8);
+  buckets_ = buckets_of(bytes);
+  active_.used = other_.used = first_node(buckets_);
   return true;
 }
 
@@ -271,7 +287,7 @@ std::int64_t* AggBuffer::find(const AggSpec& spec, const std::byte* key, std::ui
     if (node->hash == hash && node->aggregation == spec.id && is(*node)) return found(at);
     at = node->next;
   }
-  const std::size_t need = sizeof(Node) + Node::padded(key_size) + spec.words * 8u;
+  const std::size_t need = element_bytes(key_size, spec.words);
   if (active_.used + need > size_) {
     ++drops;
     return nullptr;
@@ -293,7 +309,7 @@ std::int64_t* AggBuffer::find(const AggSpec& spec, const std::byte* key, std::ui
 
 void AggBuffer::clear(Half& half) const {
   if (!half.touched) return;
-  const std::size_t start = std::max<std::size_t>(buckets_ * 4u, 8);
+  const std::size_t start = first_node(buckets_);
   std::memset(half.memory, 0, start);
   half.used = start;
   half.touched = false;
@@ -308,7 +324,7 @@ void AggBuffer::exchange() {
 
 void AggBuffer::visit(const std::function<void(const Element&)>& function) const {
   if (other_.memory == nullptr || !other_.touched) return;
-  for (std::size_t at = std::max<std::size_t>(buckets_ * 4u, 8); at < other_.used;) {
+  for (std::size_t at = first_node(buckets_); at < other_.used;) {
     auto* node = reinterpret_cast<Node*>(other_.memory + at);
     function({node->aggregation, {node->key(), node->key_size}, node->data()});
     at += node->bytes();

@@ -68,6 +68,9 @@ class AggBuffer {
   ~AggBuffer();
   bool reserve(std::size_t bytes);
   std::size_t size() const { return size_; }
+  // What elements may take of a buffer of that size, and what one of them takes.
+  static std::size_t room(std::size_t size);
+  static std::size_t element_bytes(std::size_t key_size, std::uint32_t words);
 
   // Where one user of one aggregation found its last element: the same key needs no search.
   struct Hint {
@@ -106,6 +109,10 @@ class AggBuffer {
   };
   std::uint32_t* heads(Half& half) const { return reinterpret_cast<std::uint32_t*>(half.memory); }
   void clear(Half& half) const;
+  static std::uint32_t buckets_of(std::size_t size);
+  static std::size_t first_node(std::uint32_t buckets) {
+    return std::max<std::size_t>(buckets * std::size_t{4}, 8);
+  }
 
   Half active_, other_;
   std::size_t size_ = 0;

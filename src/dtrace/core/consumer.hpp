@@ -127,7 +127,7 @@ struct Ecb {
   std::shared_ptr<const Program> program;
   std::unique_ptr<QuickClause> quick;       // null: fire() interprets it
   const Clause* clause = nullptr;           // of `program`; null: the consumer's own
-  mutable bool recorded_once = false;       // the consumer has seen a record of it
+  mutable std::uint64_t records_read = 0;   // that the consumer has seen
   mutable std::uint64_t errors = 0;         // and so many run-time errors
   mutable std::atomic<std::size_t> cut{0};  // the deepest stack that stackframes has cut
 };

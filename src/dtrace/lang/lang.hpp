@@ -62,6 +62,9 @@ Result<CompileOutput> compile(const CompileInput& input, Catalog& catalog, Progr
 // The type of a built-in variable, "pid_t"; empty: there is none of this name, or it has no one
 // type.
 std::string_view builtin_type(std::string_view name);
+// An action by its name in D, "printf"; empty: an expression, or what adds to an aggregation. Of
+// several of one kind (sym and its kin) the first.
+std::string_view action_name(ActionKind kind);
 // The libraries that a library names in #pragma D depends_on library.
 std::vector<std::string> library_dependencies(std::string_view text);
 // "1.6.3" -> 0x01006003.

@@ -228,6 +228,15 @@ std::string_view kind_name(FunctionKind kind) {
   return {};
 }
 
+std::string_view action_name(ActionKind kind) {
+  const auto* found =
+      std::find_if(kFunctions.begin(), kFunctions.end(), [kind](const FunctionInfo& function) {
+        return function.kind == FunctionKind::action &&
+               function.id == static_cast<std::uint32_t>(kind);
+      });
+  return found == kFunctions.end() ? std::string_view() : found->name;
+}
+
 std::string_view builtin_type(std::string_view name) {
   const BuiltinVariable* found = find_builtin(name);
   return found == nullptr ? std::string_view() : found->type;
