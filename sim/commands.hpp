@@ -89,6 +89,15 @@ struct TestOptions {
   bool update = false;             // write what comes out as what is expected
 };
 
+struct OverheadOptions {
+  std::string workload;
+  TracingOptions tracing;
+  MachineOptions machine;
+  double seconds = 20;  // of measuring
+  bool json = false;
+  std::string output;  // empty: standard output
+};
+
 struct ImportOptions {
   std::string format, file, output;
   bool replay_history = false;
@@ -112,6 +121,7 @@ int run_command(const RunOptions& options);
 int list_command(const ListOptions& options);
 int check_command(const CheckOptions& options);
 int test_command(const TestOptions& options);
+int overhead_command(const OverheadOptions& options);
 int import_command(const ImportOptions& options);
 // The words after `dtrace`, as dtrace(1) reads them.
 int dtrace_command(const std::vector<std::string>& words);

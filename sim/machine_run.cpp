@@ -3,32 +3,59 @@
 
 #include "machine_run.hpp"
 
+#include <time.h>
+
 #include "machine.hpp"
 
 namespace dtmalloc::sim {
+namespace {
+
+double process_cpu_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
 
 MachineRun::MachineRun(const workload::Workload& workload, const KernelConfig& config,
-                       Output& output, Manner manner)
+                       Output& output, Manner manner, RunBounds bounds)
     : workload_(workload),
       output_(output),
       manner_(manner),
+      bounds_(bounds),
       kernel_(config),
       runner_((kernel_.cpus().bind(0), workload), kernel_,
               {.attention = &attention,
                .attend = [this] { return attend(); },
-               .report = [this](const Diagnostic& d) { message(to_string(d)); },
-               .note = [this](const Diagnostic& d) { note(d); }}) {
+               .report =
+                   [this](const Diagnostic& d) {
+                     if (!bounds_.silent) message(to_string(d));
+                   },
+               .note =
+                   [this](const Diagnostic& d) {
+                     if (!bounds_.silent) note(d);
+                   },
+               .no_probe_sites = bounds.no_probe_sites}) {
   if (manner == whole) progress_.emplace();
   CpuSet& cpus = kernel_.cpus();
   cpus.set_console([this](std::string_view text) {
+    if (bounds_.silent) return;
     output_.flush();
     print_error(text);
   });
   cpus.set_interrupt_check([this] {
     if (kernel_.config().real_clock) output_.flush();  // a pass may have ended
     return attention.load(std::memory_order_relaxed) || output_.failed() ||
-           (tracing_ && tracing_->exited());
+           (tracing_ && tracing_->exited()) || is_over();
   });
+  if (bounds_.start_at) cpus.clock().schedule(*bounds_.start_at, 0, [this] { begin_counting(); });
+  if (bounds_.end_at) {
+    cpus.clock().schedule(*bounds_.end_at, 0, [this] {
+      end_reached_ = true;
+      attention.store(true, std::memory_order_relaxed);
+    });
+  }
 }
 
 bool MachineRun::boot() {
@@ -39,7 +66,7 @@ bool MachineRun::boot() {
 
 Tracing& MachineRun::tracing() {
   if (!tracing_) {
-    tracing_.emplace(kernel_, output_);
+    tracing_.emplace(kernel_, output_, manner_ == measured);
     tracing_->tell_later_types(workload_);
   }
   return *tracing_;
@@ -47,13 +74,45 @@ Tracing& MachineRun::tracing() {
 
 const workload::Outcome& MachineRun::run() {
   InterruptGuard::arm();
+  if (bounds_.cpu_seconds > 0) deadline_ = process_cpu_ns() + bounds_.cpu_seconds * 1e9;
   // exit() in BEGIN: nothing of the machine runs.
-  if (manner_ == whole || !tracing_ || !tracing_->exited()) outcome_ = runner_.run();
+  if (manner_ != as_dtrace1 || !tracing_ || !tracing_->exited()) {
+    run_passes();
+    tracing_ended_ = tracing_ && tracing_->session().done();
+  }
   end_progress();
   if (outcome_.error) message(to_string(*outcome_.error));
   if (outcome_.panic) tell_panic();
   stop_tracing();
   return outcome_;
+}
+
+void MachineRun::begin_counting() {
+  before_.operations = runner_.operations();
+  before_.virtual_ns = kernel_.cpus().clock().now();
+  if (bounds_.warm) bounds_.warm();
+  before_.cpu_ns = process_cpu_ns();
+}
+
+void MachineRun::run_passes() {
+  begin_counting();
+  outcome_ = runner_.run();
+  const auto wants_more = [this] {
+    if (outcome_.panic || outcome_.error || outcome_.stopped) return false;
+    if (bounds_.passes != 0) return counted_.passes < bounds_.passes;
+    return (counted_.passes < 2 || outcome_.operations < bounds_.operations) &&
+           kernel_.free_pages() > kernel_.total_pages() / 2;
+  };
+  if (bounds_.passes != 1 && runner_.repeatable() && outcome_.operations != 0) {
+    while (wants_more()) {
+      if (counted_.passes == 1) begin_counting();
+      ++counted_.passes;
+      outcome_ = runner_.run_again();
+    }
+  }
+  counted_.cpu_ns = process_cpu_ns() - before_.cpu_ns;
+  counted_.operations = outcome_.operations - before_.operations;
+  counted_.virtual_ns = kernel_.cpus().clock().now() - before_.virtual_ns;
 }
 
 void MachineRun::tell_panic() {
@@ -76,13 +135,17 @@ bool MachineRun::attend() {
     if (manner_ == as_dtrace1) return false;
     if (curcpu->critbase == 0) tracing_->stop();
   }
-  if (output_.failed()) return false;
+  if (output_.failed() || is_over()) return false;
   if (progress_ && progress_->due()) {
     progress_shown_ = true;
     print_error("\r" + std::to_string(runner_.operations()) + " operations, " +
                 std::to_string(kernel_.cpus().clock().now() / 1000000) + " ms of virtual time");
   }
   return true;
+}
+
+bool MachineRun::is_over() const {
+  return end_reached_ || (deadline_ > 0 && process_cpu_ns() > deadline_);
 }
 
 void MachineRun::end_progress() {

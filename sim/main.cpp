@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <dtmalloc/sys/diagnostic.hpp>
 #include <dtmalloc/workload/workload.hpp>
 #include <map>
@@ -20,9 +21,16 @@ namespace {
 using namespace dtmalloc;
 using namespace dtmalloc::sim;
 
-const std::vector<std::string> kCommands{"run", "dtrace", "list", "check", "test", "import"};
-const std::vector<std::string> kLater{"generate", "shrink", "replay",  "record",
-                                      "diff",     "merge",  "overhead"};
+const std::vector<std::string> kCommands{"run",  "dtrace", "list",    "check",
+                                         "test", "import", "overhead"};
+const std::vector<std::string> kLater{"generate", "shrink", "replay", "record", "diff", "merge"};
+
+std::string command_line() {
+  std::string text;
+  for (const std::string& command : kCommands)
+    text += (text.empty() ? "Commands: " : ", ") + command;
+  return text + ". Try `dtmalloc --help`.\n";
+}
 
 CLI::Validator file_name() {
   return CLI::Validator(
@@ -37,8 +45,8 @@ CLI::Validator file_name() {
 using FlagValues = std::map<char, std::vector<std::string>>;
 constexpr std::string_view kPrograms = "nsPmfia";
 
-// The flags of dtrace(1) that a machine of ours has too.
-void add_tracing_flags(CLI::App& app, FlagValues& flags) {
+// The flags of dtrace(1) that a machine of ours has too; `only`: these of them.
+void add_tracing_flags(CLI::App& app, FlagValues& flags, std::string_view only = {}) {
   const struct {
     char flag;
     const char* type;  // of its argument; null: it takes none
@@ -70,6 +78,7 @@ void add_tracing_flags(CLI::App& app, FlagValues& flags) {
       {'F', nullptr, "indent by function (-x flowindent)"},
   };
   for (const auto& each : known) {
+    if (!only.empty() && only.find(each.flag) == only.npos) continue;
     const std::string name = std::string("-") + each.flag;
     if (each.type != nullptr) {
       app.add_option(name, flags[each.flag], each.help)
@@ -96,6 +105,22 @@ void enter_tracing_flags(const CLI::App& app, FlagValues& flags, TracingOptions&
     if (values == flags.end() || used[flag] >= values->second.size()) continue;
     add_tracing_flag(tracing, flag, values->second[used[flag]++]);
   }
+}
+
+// Standard input is read once, and a flag without a program would do nothing.
+void check_tracing_flags(const FlagValues& flags, const std::string& workload) {
+  bool traces = false;
+  int readers = workload == "-" ? 1 : 0;
+  for (const auto& [flag, values] : flags) {
+    traces = traces || (!values.empty() && kPrograms.find(flag) != kPrograms.npos);
+    if (flag == 's') readers += static_cast<int>(std::count(values.begin(), values.end(), "-"));
+  }
+  if (readers > 1) throw CLI::ValidationError("-s -", "standard input is read already");
+  if (traces) return;
+  for (const auto& [flag, values] : flags)
+    if (!values.empty())
+      throw CLI::ValidationError(std::string("-") + flag,
+                                 "there is no D program to trace with, expected -n or -s");
 }
 
 struct RunParser {
@@ -132,18 +157,7 @@ struct RunParser {
     if (!libxo.empty()) styles.insert(libxo);
     if (styles.size() > 1) throw CLI::ValidationError("--json and --xml", "expected one of them");
     if (!styles.empty()) options.libxo = *styles.begin();
-    bool traces = false;
-    int readers = options.workload == "-" ? 1 : 0;
-    for (const auto& [flag, values] : flags) {
-      traces = traces || (!values.empty() && kPrograms.find(flag) != kPrograms.npos);
-      if (flag == 's') readers += static_cast<int>(std::count(values.begin(), values.end(), "-"));
-    }
-    if (readers > 1) throw CLI::ValidationError("-s -", "standard input is read already");
-    if (traces) return;
-    for (const auto& [flag, values] : flags)
-      if (!values.empty())
-        throw CLI::ValidationError(std::string("-") + flag,
-                                   "there is no D program to trace with, expected -n or -s");
+    check_tracing_flags(flags, options.workload);
   }
 
   RunOptions& ordered() {
@@ -155,6 +169,45 @@ struct RunParser {
   RunOptions options;
   bool json = false, xml = false;
   std::string libxo;
+  FlagValues flags;
+};
+
+struct OverheadParser {
+  explicit OverheadParser(CLI::App& app) : command(app) {
+    app.add_option("WORKLOAD", options.workload, "workload file, - for standard input")
+        ->required()
+        ->type_name("");
+    app.add_option("ARG", options.tracing.args, "$1, $2, ... of the D programs")->type_name("");
+    add_tracing_flags(app, flags, "nsPmfixbCDUIHLqZwF");
+    app.add_option("--seconds", options.seconds, "how long to measure, about; 20")
+        ->type_name("N")
+        ->check(CLI::Validator(
+            [](const std::string& value) {
+              char* end = nullptr;
+              const double seconds = std::strtod(value.c_str(), &end);
+              return *end == '\0' && seconds >= 0.1 && seconds <= 86400
+                         ? std::string()
+                         : "'" + value + "', expected seconds from 0.1 to 86400";
+            },
+            ""));
+    app.add_flag("--json", options.json, "one JSON object instead of the table");
+    app.add_option("-o", options.output, "write results to a file")
+        ->type_name("FILE")
+        ->check(file_name());
+    add_machine_options(app, options.machine, true);
+    app.footer(
+        "The workload runs again and again, in ways that take turns: without probe sites, with\n"
+        "them disabled, with each probe that the programs name enabled empty, with all clauses,\n"
+        "with each clause alone, without each aggregation. What D programs print is discarded;\n"
+        "exit() does nothing, system() and freopen() are recorded and not done. Without a\n"
+        "program the probes of dtmalloc are measured.");
+  }
+  OverheadOptions& ordered() {
+    enter_tracing_flags(command, flags, options.tracing);
+    return options;
+  }
+  CLI::App& command;
+  OverheadOptions options;
   FlagValues flags;
 };
 
@@ -236,6 +289,9 @@ int main(int argc, char** argv) {
       ->required()
       ->type_name("");
   test->add_flag("--update", test_options.update, "write what comes out into the scripts");
+  CLI::App* overhead =
+      app.add_subcommand("overhead", "measure what probes and clauses cost a workload");
+  OverheadParser overhead_parser(*overhead);
   app.add_subcommand("dtrace", "dtrace(1) on a machine that lives: dtmalloc dtrace --help");
   sim::ImportOptions import_options;
   CLI::App* import = app.add_subcommand("import", "make a workload from a capture");
@@ -263,7 +319,7 @@ int main(int argc, char** argv) {
     const bool later = std::find(kLater.begin(), kLater.end(), first) != kLater.end();
     complain(later ? "the command " + first + " is not modelled yet"
                    : "unknown command '" + first + "'" + did_you_mean(first, kCommands));
-    print_error("Commands: run, dtrace, list, check, test, import. Try `dtmalloc --help`.\n");
+    print_error(command_line());
     return kUsage;
   }
   static const std::vector<std::string> kTop{"--help", "-h", "--version"};
@@ -272,7 +328,7 @@ int main(int argc, char** argv) {
     complain(std::find(of_run.begin(), of_run.end(), first) != of_run.end()
                  ? "the option " + first + " belongs to a command: dtmalloc run " + first + " ..."
                  : "unknown option " + first + did_you_mean(first, kTop));
-    print_error("Commands: run, dtrace, list, check, test, import. Try `dtmalloc --help`.\n");
+    print_error(command_line());
     return kUsage;
   }
   if (first == "dtrace") {
@@ -286,6 +342,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (run->parsed()) run_parser.check();
+    if (overhead->parsed())
+      check_tracing_flags(overhead_parser.flags, overhead_parser.options.workload);
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
@@ -294,6 +352,7 @@ int main(int argc, char** argv) {
   try {
     if (run->parsed()) return run_command(run_parser.ordered());
     if (test->parsed()) return test_command(test_options);
+    if (overhead->parsed()) return overhead_command(overhead_parser.ordered());
     if (check->parsed()) {
       enter_tracing_flags(*check, check_flags, check_options.tracing);
       return check_command(check_options);

@@ -58,6 +58,8 @@ std::optional<dtrace::ProgramSource> read_program(const ProgramOption& program,
   return source;
 }
 
+namespace {
+
 // Where freopen() sends what actions print: the end of a file, at once.
 dtrace::TextSink append_to(const std::string& path, int* error) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -79,28 +81,42 @@ dtrace::TextSink append_to(const std::string& path, int* error) {
   };
 }
 
-Tracing::Tracing(Kernel& kernel, Output& output)
+dtrace::SessionSinks printing(Output& output) {
+  return {.out =
+              [&output](std::string_view text) {
+                output.write(text);
+                if (!output.failed()) return;
+                attention.store(true, std::memory_order_relaxed);
+                Clock::wake();
+              },
+          .err =
+              [&output](std::string_view text) {
+                output.flush();
+                print_error(text);
+              },
+          .system =
+              [&output](const std::string& command) {
+                output.flush();
+                return std::system(command.c_str()) == -1 ? errno : 0;
+              },
+          .freopen = append_to,
+          .ftruncate = [&output] { output.truncate(); }};
+}
+
+dtrace::SessionSinks discarding() {
+  const dtrace::TextSink nowhere = [](std::string_view) {};
+  return {.out = nowhere,
+          .err = nowhere,
+          .system = [](const std::string&) { return 0; },
+          .freopen = [nowhere](const std::string&, int*) { return nowhere; },
+          .ftruncate = [] {}};
+}
+
+}  // namespace
+
+Tracing::Tracing(Kernel& kernel, Output& output, bool discards)
     : framework_(kernel.cpus(), kernel.addresses()),
-      session_(prepared(framework_, kernel),
-               {.out =
-                    [&output](std::string_view text) {
-                      output.write(text);
-                      if (!output.failed()) return;
-                      attention.store(true, std::memory_order_relaxed);
-                      Clock::wake();
-                    },
-                .err =
-                    [&output](std::string_view text) {
-                      output.flush();
-                      print_error(text);
-                    },
-                .system =
-                    [&output](const std::string& command) {
-                      output.flush();
-                      return std::system(command.c_str()) == -1 ? errno : 0;
-                    },
-                .freopen = append_to,
-                .ftruncate = [&output] { output.truncate(); }}),
+      session_(prepared(framework_, kernel), discards ? discarding() : printing(output)),
       output_(output) {}
 
 void Tracing::tell_later_types(const workload::Workload& workload) {
@@ -167,6 +183,11 @@ bool Tracing::enable(const TracingOptions& options) {
     if (options.verbose) output_.write(session_.stability_report(program, !options.execute));
   }
   return true;
+}
+
+bool Tracing::enable_chosen(dtrace::ProgramId program, const dtrace::ClauseChoice& choice) {
+  const auto enabled = session_.enable(program, choice);
+  return enabled || refused(enabled.error());
 }
 
 bool Tracing::go() {

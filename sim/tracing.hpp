@@ -23,7 +23,8 @@ std::optional<dtrace::ProgramSource> read_program(const ProgramOption& program,
 // that returns false has printed its message.
 class Tracing {
  public:
-  Tracing(Kernel& kernel, Output& output);
+  // `discards`: what the programs print and what is said of them goes nowhere, no command runs.
+  Tracing(Kernel& kernel, Output& output, bool discards = false);
 
   // The types that the workload registers while programs run: told to who asks for them.
   void tell_later_types(const workload::Workload& workload);
@@ -37,7 +38,12 @@ class Tracing {
   void list(bool verbose);
   // "matched" lines and the reports of -v; without `execute` the reports alone.
   bool enable(const TracingOptions& options);
+  bool enable_chosen(dtrace::ProgramId program, const dtrace::ClauseChoice& choice);
   bool go();
+  // For who chooses clauses or enables callbacks: the programs in the order of compile().
+  dtrace::Session& session() { return session_; }
+  dtrace::Framework& framework() { return framework_; }
+  const std::vector<dtrace::ProgramId>& programs() const { return programs_; }
   // -A: what the programs enable at the next boot.
   std::string anonymous_enabling() const { return session_.anonymous_enabling(); }
   // Tracing ended by exit(); the machine goes on.
