@@ -15,6 +15,8 @@
 namespace dtmalloc::bench {
 namespace {
 
+double min_time = 0.03;  // --benchmark_min_time
+
 constexpr int kTries = 3;            // of a repetition that is not quiet
 constexpr double kTolerance = 1.12;  // of the throughput probe
 
@@ -87,10 +89,24 @@ struct Times {
   double typical() const { return median(quiet.size() >= kEnoughQuiet ? quiet : all); }
 };
 
+// Goes through rounds for min_time, and up to four times that while there are too few quiet ones;
+// not longer than a hundred times that on a machine that is busy otherwise.
+template <class Round, class LeastQuiet>
+double go_on(const Round& round, const LeastQuiet& least_quiet) {
+  const double patience = 100 * min_time;
+  const double start = seconds_now();
+  double total = 0;
+  do {
+    total += round();
+    if (seconds_now() - start > patience) break;
+  } while (total < min_time || (total < 4 * min_time && least_quiet() < kEnoughQuiet));
+  return total;
+}
+
 // How many operations a repetition has.
 std::size_t calibrate(const Contender& contender, const ContestOptions& options) {
   contender.run(options.settle);
-  for (std::size_t count = 1;; count *= 2) {
+  for (std::size_t count = options.least;; count *= 2) {
     double seconds = options.seconds;
     for (int i = 0; i < 3; ++i) {
       const double start = seconds_now();
@@ -99,7 +115,7 @@ std::size_t calibrate(const Contender& contender, const ContestOptions& options)
     }
     if (seconds < options.seconds / 8 && count < options.most) continue;
     const double wanted = static_cast<double>(count) * options.seconds / seconds;
-    return std::clamp<std::size_t>(static_cast<std::size_t>(wanted), 1, options.most);
+    return std::clamp(static_cast<std::size_t>(wanted), options.least, options.most);
   }
 }
 
@@ -129,7 +145,12 @@ void contest(benchmark::State& state, const std::string& label, std::vector<Cont
   std::vector<bool> last_quiet(contenders.size());
   Times firing;
   Random random(7);
-  for (auto _ : state) {
+  std::size_t subject = 0, base = 0;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (contenders[i].name == options.subject) subject = i;
+    if (contenders[i].name == options.base) base = i;
+  }
+  const auto round = [&] {
     double sum = 0;
     for (std::size_t i = order.size(); i > 1; --i)
       std::swap(order[i - 1], order[random.next() % i]);
@@ -139,33 +160,28 @@ void contest(benchmark::State& state, const std::string& label, std::vector<Cont
       with(contender, [&] {
         contender.run(std::min(options.warm, options.most));
         const Repetition done = repetition([&] { contender.run(count); });
-        last[which] = done.seconds / static_cast<double>(count);
+        last[which] = done.seconds / static_cast<double>(count) / options.parts;
         last_quiet[which] = done.quiet;
         sum += done.seconds;
       });
       times[which].add(last[which], last_quiet[which]);
     }
-    if (options.firings > 0) {
-      std::size_t subject = 0, base = 0;
-      for (std::size_t i = 0; i < contenders.size(); ++i) {
-        if (contenders[i].name == options.subject) subject = i;
-        if (contenders[i].name == options.base) base = i;
-      }
+    if (options.firings > 0)
       firing.add((last[subject] - last[base]) / options.firings,
                  last_quiet[subject] && last_quiet[base]);
-    }
-    state.SetIterationTime(sum / static_cast<double>(contenders.size()));
-  }
-  std::size_t quiet = std::numeric_limits<std::size_t>::max();
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    return sum / static_cast<double>(contenders.size());
+  };
+  const auto least_quiet = [&] {
+    std::size_t least = times[0].quiet.size();
+    for (const Times& of_one : times) least = std::min(least, of_one.quiet.size());
+    if (options.firings > 0) least = std::min(least, firing.quiet.size());
+    return least;
+  };
+  for (auto _ : state) state.SetIterationTime(go_on(round, least_quiet));
+  for (std::size_t i = 0; i < contenders.size(); ++i)
     state.counters[contenders[i].name] = times[i].typical() * 1e9;
-    quiet = std::min(quiet, times[i].quiet.size());
-  }
-  if (options.firings > 0) {
-    state.counters["firing"] = firing.typical() * 1e9;
-    quiet = std::min(quiet, firing.quiet.size());
-  }
-  state.counters["quiet"] = static_cast<double>(quiet);
+  if (options.firings > 0) state.counters["firing"] = firing.typical() * 1e9;
+  state.counters["quiet"] = static_cast<double>(least_quiet());
   state.SetLabel(label);
 }
 
@@ -178,12 +194,13 @@ void report(benchmark::State& state, const std::string& label, double value) {
 void stopwatch(benchmark::State& state, const std::string& label, double divisor,
                const std::function<double()>& once) {
   Times times;
-  for (auto _ : state) {
+  const auto round = [&] {
     double taken = 0;
     const Repetition done = repetition([&] { taken = once(); });
     times.add(taken, done.quiet);
-    state.SetIterationTime(taken);
-  }
+    return taken;
+  };
+  for (auto _ : state) state.SetIterationTime(go_on(round, [&] { return times.quiet.size(); }));
   report(state, label, times.typical() / divisor * 1e9);
   state.counters["quiet"] = static_cast<double>(times.quiet.size());
 }
@@ -201,6 +218,10 @@ int main(int argc, char** argv) {
     setenv("GLIBC_TUNABLES", all.c_str(), 1);
     execv("/proc/self/exe", argv);
   }
+  constexpr std::string_view kMinTime = "--benchmark_min_time=";
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]).starts_with(kMinTime))
+      dtmalloc::bench::min_time = std::atof(argv[i] + kMinTime.size());
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   register_rows();

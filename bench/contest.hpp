@@ -9,13 +9,13 @@
 // is "SUBJECT, UNIT": the contender that the row is about, and what the numbers are.
 //
 // Example:
-//   void row(benchmark::State& state) {
+//   row("tight/64", [](benchmark::State& state) {
 //     contest(state, "ours, ns a pair", {{"ours", ours}, {"glibc", glibc}}, {});
-//   }
-//   BENCHMARK(row)->Name("tight/64")->UseManualTime();
+//   });
 //
-// The manual time of an iteration is that of its round, by the contenders: --benchmark_min_time
-// says how long each contender of a row is measured.
+// A row is one iteration, so that what it needs is set up once. --benchmark_min_time says how long
+// each of its contenders is measured; a row without enough quiet repetitions goes on up to four
+// times as long.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -40,8 +40,10 @@ struct Contender {
 };
 
 struct ContestOptions {
-  double seconds = 300e-6;      // of a repetition
-  std::size_t most = 1u << 20;  // operations of a repetition
+  double seconds = 300e-6;  // of a repetition
+  double parts = 1;         // of an operation: the counters are for one part
+  std::size_t least = 1;    // operations of a repetition
+  std::size_t most = 1u << 20;
   // Operations of each contender once, until the memory that it keeps is touched; and before each
   // repetition, to bring back what the others threw out of the caches.
   std::size_t settle = 3;
@@ -58,7 +60,8 @@ void contest(benchmark::State& state, const std::string& label, std::vector<Cont
 // A number that is no contender's time: one counter, named as the label's subject.
 void report(benchmark::State& state, const std::string& label, double value);
 
-// Runs `once` in each iteration; the counter is its median time in nanoseconds, over `divisor`.
+// Runs `once` in each round, which returns the seconds that it took; the counter is their median in
+// nanoseconds, over `divisor`.
 void stopwatch(benchmark::State& state, const std::string& label, double divisor,
                const std::function<double()>& once);
 
@@ -81,7 +84,9 @@ class Random {
 // Registers a row.
 template <class Function>
 benchmark::internal::Benchmark* row(const std::string& name, Function function) {
-  return benchmark::RegisterBenchmark(name.c_str(), std::move(function))->UseManualTime();
+  return benchmark::RegisterBenchmark(name.c_str(), std::move(function))
+      ->UseManualTime()
+      ->Iterations(1);
 }
 
 }  // namespace dtmalloc::bench
