@@ -3,6 +3,7 @@
 //
 //   hotpath MODE PAIRS     runs PAIRS pairs of 64 bytes
 //   MODE: null     the loop and its two indirect calls alone
+//         inline   malloc and free inlined into the loop
 //         absent   no hooks compiled in
 //         present  hooks compiled in, disabled
 //         other    the provider is enabled, another type is traced
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dtmalloc/dtrace/session.hpp>
+#include <dtmalloc/kern/inline.hpp>
 #include <dtmalloc/kernel.hpp>
 #include <memory>
 #include <string>
@@ -111,7 +113,7 @@ int main(int argc, char** argv) {
   } else if (is("empty")) {
     tracing = new Tracing(kernel);
     started = tracing->callback();
-  } else if (!is("present")) {
+  } else if (!is("present") && !is("inline")) {
     started = false;
     for (const NamedProgram& program : kPrograms) {
       if (!is(program.mode)) continue;
@@ -122,6 +124,14 @@ int main(int argc, char** argv) {
   if (!started) {
     std::fprintf(stderr, "hotpath: no mode %s\n", mode);
     return 2;
+  }
+  if (is("inline")) {
+    std::size_t size = 64;
+    for (long i = 0; i < pairs; ++i) {
+      __asm__ volatile("" : "+r"(size));  // not known to the compiler
+      inline_free(inline_malloc(size, &type, kM_NOWAIT), &type);
+    }
+    std::_Exit(0);
   }
   void* (*const malloc_now)(std::size_t, malloc_type*, int) = malloc_function;
   void (*const free_now)(void*, malloc_type*) = free_function;

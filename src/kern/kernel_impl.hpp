@@ -14,6 +14,7 @@
 #pragma once
 
 #include <deque>
+#include <dtmalloc/kern/inline.hpp>
 #include <dtmalloc/kernel.hpp>
 #include <mutex>
 #include <unordered_map>
@@ -24,12 +25,6 @@
 
 namespace dtmalloc {
 
-inline constexpr int KMEM_ZSHIFT = 4;
-inline constexpr std::size_t KMEM_ZBASE = 16;
-inline constexpr std::size_t KMEM_ZMASK = KMEM_ZBASE - 1;
-inline constexpr std::size_t KMEM_ZMAX = 65536;
-inline constexpr std::size_t KMEM_ZSIZE = KMEM_ZMAX >> KMEM_ZSHIFT;
-inline constexpr std::size_t kMaxClasses = 31;
 inline constexpr std::size_t kDataBytes = std::size_t{64} << 20;    // types and names
 inline constexpr std::size_t kColumnBytes = std::size_t{16} << 20;  // of one CPU
 // Columns begin at different places of a cache set, so that the lines of one type on many CPUs do
@@ -38,14 +33,8 @@ inline constexpr std::size_t kColours = 61;
 inline constexpr std::size_t kColourStep = 17 * 128;
 inline constexpr std::size_t kColumnLines = kColumnBytes - kColours * kColourStep;
 
-struct KernCpu : Cpu {
-  uma_cache slots[kMaxClasses + 1];
-  // (size + 15) >> 4 -> offset from the Cpu of the class's slot; slots[0]'s: the cold path decides
-  std::uint16_t slot_offset[KMEM_ZSIZE + 1];
-  uma_cache& slot_at(std::size_t offset) {
-    return *reinterpret_cast<uma_cache*>(reinterpret_cast<std::byte*>(this) + offset);
-  }
-};
+using KernCpu = CpuWithCaches<uma_cache>;
+static_assert(sizeof(uma_cache) == sizeof(HotSlot) && sizeof(KernCpu) == sizeof(HotCpu));
 
 struct TypeRecord {
   malloc_type* type = nullptr;

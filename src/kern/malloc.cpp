@@ -1,70 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// malloc(9) and free(9): the hot functions, and what they fall back on.
-//
-// The hot parts save no register and call nothing; each unusual case is a tail call with the
-// arguments where they are. Requires there: the guard word is 0, the type is not traced, no M_ZERO,
-// the size has a class, the alloc bucket has an item (room), the class is in the type's mask.
+// malloc(9) and free(9): the hot functions out of line, and what they fall back on. The hot parts
+// themselves stand in dtmalloc/kern/inline.hpp; here they save no register and call nothing, and
+// each unusual case is a tail call.
 //
 // Counterpart:  sys/kern/kern_malloc.c (malloc, free, malloc_type_zone_allocated)
 // Locking:      the current CPU's critical section; no lock
 // Differs:      UMA's per-CPU pop and the statistics share one critical section when nothing is
 //               unusual; nobody can see the difference
 #include <cstring>
+#include <dtmalloc/kern/inline.hpp>
 
 #include "kern/kernel_impl.hpp"
 #include "kern/ledger_impl.hpp"
-#include "smp/membarrier.hpp"
-#include "smp/section.hpp"
 
-#if defined(__x86_64__)
-#define DTM_PIN(a, b, c) __asm__("" : "+D"(a), "+S"(b), "+d"(c))
-#else
-#define DTM_PIN(a, b, c) static_cast<void>(0)
-#endif
 #define DTM_COLD __attribute__((noinline, cold))
 #define DTM_HOT __attribute__((hot))
 #define DTM_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 
 namespace dtmalloc {
+namespace hot {
 namespace {
 
-using Word __attribute__((may_alias)) = std::uint64_t;
-using Half __attribute__((may_alias)) = std::uint32_t;
-
-// An acquire load. On x86 every load is one; as a plain access it becomes an operand of the `or`
-// that uses it, which compilers deny to atomics. Checkers see the atomic.
-template <typename T>
-inline T acquire(const T* word) {
-#if defined(__x86_64__) && !defined(DTM_ATOMIC_WORDS)
-  return *word;
-#else
-  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-#endif
-}
-inline std::uint32_t guard_word(const Cpu* cpu) {
-  return acquire(reinterpret_cast<const Half*>(&cpu->guard));
-}
-// Both probe ids of a type at once.
-inline std::uint64_t probe_ids(const malloc_type* mtp) {
-  return acquire(reinterpret_cast<const Word*>(mtp->ks_mti.mti_probes));
-}
 inline std::uint32_t probe_id(const malloc_type* mtp, int which) {
   return __atomic_load_n(&mtp->ks_mti.mti_probes[which], __ATOMIC_ACQUIRE);
-}
-
-inline void enter(Cpu* cpu) {
-  cpu->critnest.store(1, std::memory_order_relaxed);
-  light_barrier();
-}
-inline void leave(Cpu* cpu) { cpu->critnest.store(cpu->critbase, std::memory_order_release); }
-
-inline malloc_type_stats* stats_line(Cpu* cpu, const malloc_type* mtp) {
-  return reinterpret_cast<malloc_type_stats*>(
-      reinterpret_cast<std::byte*>(cpu) + reinterpret_cast<std::uintptr_t>(mtp->ks_mti.mti_stats));
-}
-
-inline std::uint8_t page_slot(const Cpu* cpu, std::size_t page) {
-  return __atomic_load_n(cpu->page_zone + page, __ATOMIC_RELAXED);
 }
 
 // The end of an accounting point: the provider is called if this type is traced. What the hook
@@ -96,7 +54,7 @@ __attribute__((always_inline)) inline void maybe_fire(Cpu* cpu, int which, mallo
 }
 
 template <bool Hooks>
-DTM_COLD void* malloc_cold(std::size_t size, malloc_type* mtp, int flags) {
+DTM_COLD void* malloc_by_hand(std::size_t size, malloc_type* mtp, int flags) {
   leave(curcpu);
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return nullptr;
@@ -110,7 +68,7 @@ DTM_COLD void* malloc_cold(std::size_t size, malloc_type* mtp, int flags) {
 }
 
 template <bool Hooks>
-DTM_COLD void free_cold(void* addr, malloc_type* mtp) {
+DTM_COLD void free_by_hand(void* addr, malloc_type* mtp) {
   leave(curcpu);
   if (Kernel::Impl* k = enter_kernel())
     in_function(
@@ -119,17 +77,15 @@ DTM_COLD void free_cold(void* addr, malloc_type* mtp) {
 
 // A traced type or M_ZERO, and otherwise the hot path over again.
 template <bool Zero>
-__attribute__((noinline)) void* malloc_traced(std::size_t size, malloc_type* mtp, int flags) {
-  if (!Zero && (flags & kM_ZERO) != 0) return malloc_traced<true>(size, mtp, flags);
-  auto* cpu = static_cast<KernCpu*>(curcpu);
-  if (DTM_UNLIKELY(guard_word(cpu) != 0 || size > KMEM_ZMAX))
-    return malloc_cold<true>(size, mtp, flags);
-  uma_cache& cache = cpu->slot_at(cpu->slot_offset[(size + KMEM_ZMASK) >> KMEM_ZSHIFT]);
+__attribute__((noinline)) void* malloc_with(std::size_t size, malloc_type* mtp, int flags) {
+  if (!Zero && (flags & kM_ZERO) != 0) return malloc_with<true>(size, mtp, flags);
+  auto* cpu = static_cast<HotCpu*>(curcpu);
+  if (DTM_UNLIKELY(guard_word(cpu) != 0 || size > KMEM_ZMAX)) return malloc_cold(size, mtp, flags);
+  HotCache& cache = cpu->cache_of(size);
   void** top = cache.top;
-  if (DTM_UNLIKELY(top == cache.base)) return malloc_cold<true>(size, mtp, flags);
+  if (DTM_UNLIKELY(top == cache.base)) return malloc_cold(size, mtp, flags);
   malloc_type_stats* stats = stats_line(cpu, mtp);
-  if (DTM_UNLIKELY((stats->mts_size & cache.mask_bit) == 0))
-    return malloc_cold<true>(size, mtp, flags);
+  if (DTM_UNLIKELY((stats->mts_size & cache.mask_bit) == 0)) return malloc_cold(size, mtp, flags);
   void* item = *--top;
   cache.top = top;
   owner_add(cache.uc_allocs, 1);
@@ -143,14 +99,28 @@ __attribute__((noinline)) void* malloc_traced(std::size_t size, malloc_type* mtp
   return item;
 }
 
-__attribute__((noinline)) void free_traced(void* addr, malloc_type* mtp) {
-  auto* cpu = static_cast<KernCpu*>(curcpu);
-  if (DTM_UNLIKELY(guard_word(cpu) != 0)) return free_cold<true>(addr, mtp);
-  const std::size_t page = (reinterpret_cast<std::uintptr_t>(addr) - cpu->arena_base) / kPageSize;
-  if (DTM_UNLIKELY(page >= cpu->arena_pages)) return free_cold<true>(addr, mtp);
-  uma_cache& cache = cpu->slots[page_slot(cpu, page)];
+}  // namespace
+
+void* malloc_traced(std::size_t size, malloc_type* mtp, int flags) {
+  return malloc_with<false>(size, mtp, flags);
+}
+DTM_COLD void* malloc_cold(std::size_t size, malloc_type* mtp, int flags) {
+  return malloc_by_hand<true>(size, mtp, flags);
+}
+DTM_COLD void* malloc_cold_nohooks(std::size_t size, malloc_type* mtp, int flags) {
+  return malloc_by_hand<false>(size, mtp, flags);
+}
+DTM_COLD void free_cold(void* addr, malloc_type* mtp) { free_by_hand<true>(addr, mtp); }
+DTM_COLD void free_cold_nohooks(void* addr, malloc_type* mtp) { free_by_hand<false>(addr, mtp); }
+
+void free_traced(void* addr, malloc_type* mtp) {
+  auto* cpu = static_cast<HotCpu*>(curcpu);
+  if (DTM_UNLIKELY(guard_word(cpu) != 0)) return free_cold(addr, mtp);
+  const std::size_t page = page_of(cpu, addr);
+  if (DTM_UNLIKELY(page >= cpu->arena_pages)) return free_cold(addr, mtp);
+  HotCache& cache = cpu->slots[page_slot(cpu, page)];
   if (DTM_UNLIKELY(cache.top == cache.end || mtp->ks_mti.mti_stats == nullptr))
-    return free_cold<true>(addr, mtp);
+    return free_cold(addr, mtp);
   *cache.top++ = addr;
   malloc_type_stats* stats = stats_line(cpu, mtp);
   const std::size_t bytes = cache.uz_size;
@@ -160,56 +130,9 @@ __attribute__((noinline)) void free_traced(void* addr, malloc_type* mtp) {
   leave(cpu);
 }
 
-template <bool Hooks>
-__attribute__((always_inline)) inline void* malloc_hot(std::size_t size, malloc_type* mtp,
-                                                       int flags) {
-  auto* cpu = static_cast<KernCpu*>(curcpu);
-  enter(cpu);
-  DTM_PIN(size, mtp, flags);
-  std::uint64_t unusual = (static_cast<unsigned>(flags) & kM_ZERO) | guard_word(cpu);
-  if (Hooks) unusual |= probe_ids(mtp);
-  light_barrier();
-  if (DTM_UNLIKELY(unusual != 0))
-    return Hooks ? malloc_traced<false>(size, mtp, flags) : malloc_cold<false>(size, mtp, flags);
-  if (DTM_UNLIKELY(size > KMEM_ZMAX)) return malloc_cold<Hooks>(size, mtp, flags);
-  uma_cache& cache = cpu->slot_at(cpu->slot_offset[(size + KMEM_ZMASK) >> KMEM_ZSHIFT]);
-  void** top = cache.top;
-  if (DTM_UNLIKELY(top == cache.base)) return malloc_cold<Hooks>(size, mtp, flags);
-  malloc_type_stats* stats = stats_line(cpu, mtp);
-  if (DTM_UNLIKELY((stats->mts_size & cache.mask_bit) == 0))
-    return malloc_cold<Hooks>(size, mtp, flags);
-  DTM_PIN(size, mtp, flags);
-  void* item = *--top;
-  cache.top = top;
-  owner_add(cache.uc_allocs, 1);
-  owner_add(stats->mts_memalloced, cache.uz_size);
-  owner_add(stats->mts_numallocs, 1);
-  leave(cpu);
-  return item;
-}
+}  // namespace hot
 
-template <bool Hooks>
-__attribute__((always_inline)) inline void free_hot(void* addr, malloc_type* mtp) {
-  auto* cpu = static_cast<KernCpu*>(curcpu);
-  enter(cpu);
-  const std::uint64_t unusual = guard_word(cpu) | (Hooks ? probe_ids(mtp) : 0);
-  light_barrier();
-  if (DTM_UNLIKELY(unusual != 0))
-    return Hooks ? free_traced(addr, mtp) : free_cold<false>(addr, mtp);
-  const std::size_t page = (reinterpret_cast<std::uintptr_t>(addr) - cpu->arena_base) / kPageSize;
-  if (DTM_UNLIKELY(page >= cpu->arena_pages)) return free_cold<Hooks>(addr, mtp);
-  uma_cache& cache = cpu->slots[page_slot(cpu, page)];
-  void** top = cache.top;
-  if (DTM_UNLIKELY(top == cache.end)) return free_cold<Hooks>(addr, mtp);
-  *top = addr;
-  cache.top = top + 1;
-  malloc_type_stats* stats = stats_line(cpu, mtp);
-  owner_add(stats->mts_memfreed, cache.uz_size);
-  owner_add(stats->mts_numfrees, 1);
-  leave(cpu);
-}
-
-}  // namespace
+using hot::maybe_fire;
 
 Kernel::Impl* enter_kernel() {
   while (true) {
@@ -369,16 +292,18 @@ void free_slow(Kernel::Impl& k, void* addr, malloc_type* mtp, bool zero, bool ho
 extern "C" {
 
 DTM_HOT void* kern_malloc(std::size_t size, malloc_type* mtp, int flags) {
-  return dtmalloc::malloc_hot<true>(size, mtp, flags);
+  return dtmalloc::hot::malloc_hot<true, true>(size, mtp, flags);
 }
 
-DTM_HOT void kern_free(void* addr, malloc_type* mtp) { dtmalloc::free_hot<true>(addr, mtp); }
+DTM_HOT void kern_free(void* addr, malloc_type* mtp) {
+  dtmalloc::hot::free_hot<true, true>(addr, mtp);
+}
 
 DTM_HOT void* kern_malloc_nohooks(std::size_t size, malloc_type* mtp, int flags) {
-  return dtmalloc::malloc_hot<false>(size, mtp, flags);
+  return dtmalloc::hot::malloc_hot<false, true>(size, mtp, flags);
 }
 
 DTM_HOT void kern_free_nohooks(void* addr, malloc_type* mtp) {
-  dtmalloc::free_hot<false>(addr, mtp);
+  dtmalloc::hot::free_hot<false, true>(addr, mtp);
 }
 }

@@ -89,9 +89,7 @@ struct Clock::Call {
 Clock::Clock(bool real) : real_(real), next_due_(kNever), boot_real_(real ? monotonic() : 0) {}
 Clock::~Clock() = default;
 
-std::uint64_t Clock::now() const {
-  return real_ ? monotonic() - boot_real_ : now_.load(std::memory_order_relaxed);
-}
+std::uint64_t Clock::real_now() const { return monotonic() - boot_real_; }
 
 std::int64_t Clock::wall() const {
   if (!real_) return kVirtualBoot + static_cast<std::int64_t>(now());
@@ -145,6 +143,7 @@ void Clock::spin(std::uint64_t ns) {
   const std::uint64_t target = after(ns);
   if (!real_) {
     reach(target);
+    warn();
     return;
   }
   while (now() < target) {

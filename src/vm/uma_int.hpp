@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <dtmalloc/vm/hot_cache.hpp>
 #include <dtmalloc/vm/zone_stats.hpp>
 #include <functional>
 #include <memory>
@@ -48,20 +49,10 @@ struct uma_bucket {
 };
 static_assert(sizeof(uma_bucket) == 16);
 
-// One CPU's share of a zone. The first line is all that a hit touches: the alloc bucket as three
-// pointers into its array (none: all null), so that a pop does not wait for a count.
+// One CPU's share of a zone. The first line is all that a hit touches.
 // The number of frees is not kept: each item that came or went is an allocation, a free or part of
 // uc_flow, so uc_frees = uc_allocs + items held - uc_flow.
-struct alignas(128) uma_cache {
-  void** top = nullptr;   // one past the last item
-  void** base = nullptr;  // the first
-  void** end = nullptr;   // one past the room
-  std::uint64_t uc_allocs = 0;
-  std::uint64_t uz_size = 0;
-  std::uint64_t mask_bit = 0;  // of mts_size, for malloc zones
-  std::int64_t zindx = -1;     // class index, for malloc zones
-  std::uint64_t spare = 0;
-
+struct alignas(128) uma_cache : HotCache {
   uma_bucket* uc_allocbucket = nullptr;  // ub_cnt is stale while it is here
   uma_bucket* uc_freebucket = nullptr;
   uma_bucket* uc_crossbucket = nullptr;  // of items of other domains

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The hot path's shape and cost. kern_malloc and kern_free save no register and call nothing; their
 # cold parts are other functions. bench/hotpath, where it exists, is counted by callgrind:
-# `hotpath MODE N` runs N pairs; MODE is `null` (the loop alone), `absent` (no hooks), `present`
-# (hooks, disabled), or what malloc and free fire: then a pair fires twice.
+# `hotpath MODE N` runs N pairs; MODE is `null` (the loop and its calls), `absent` (no hooks),
+# `present` (hooks, disabled), `inline` (no calls at all), or what malloc and free fire: then a
+# pair fires twice.
 # Usage: hotpath.sh BUILD-FOLDER
 set -eu
 here=$(dirname "$0")
@@ -57,9 +58,17 @@ printf 'hundredths of an instruction a pair: hooks absent %d, disabled %d\n' $ab
   exit 1
 }
 
+inlined=$(($(per_pair inline) - null))
+inline_limit=48
+printf 'hundredths of an instruction a pair: inlined %d\n' $inlined
+[ $inlined -le $((inline_limit * 100)) ] || {
+  echo "the limit is ${inline_limit}00"
+  exit 1
+}
+
 # What a firing may add: hook (G10's must is 30), framework, then clauses by what they do.
-firings='enabled:27 empty:59 count:72 count-probefunc:72 count-pointer:93 count-text:93
-  quantize:87 predicate:115 count-tid:173 record-1:150 record-4:234 global-predicate:180
+firings='enabled:27 empty:57 count:51 count-probefunc:51 count-pointer:69 count-text:69
+  quantize:67 predicate:87 count-tid:177 record-1:96 record-4:138 global-predicate:183
   thread-predicate:600'
 plain=$((present + null))
 bad=0

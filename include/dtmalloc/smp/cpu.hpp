@@ -174,7 +174,8 @@ class Clock {
   static constexpr std::uint64_t kEndOfTime = 7430312836854775807;
 
   explicit Clock(bool real);
-  std::uint64_t now() const;  // ns since boot; never goes back
+  // ns since boot; never goes back
+  std::uint64_t now() const { return real_ ? real_now() : now_.load(std::memory_order_relaxed); }
   std::int64_t wall() const;  // ns since the epoch; virtual: 2026-10-27 00:00:00 UTC + now()
   bool is_real() const { return real_; }
   // Whether `ns` from now is still before the end of time.
@@ -232,6 +233,7 @@ class Clock {
   struct Callout;
   struct Running;
   struct Call;
+  std::uint64_t real_now() const;
   CalloutId add(Callout callout);
   bool look(std::uint64_t target);
   bool run_until(std::uint64_t target);

@@ -283,7 +283,7 @@ void Consumer::attach(std::unique_ptr<Ecb> ecb, Probe& probe) {
       });
   ecb->epid = static_cast<std::uint32_t>(ecbs_.size() + 1);
   framework_.know_arguments(probe);
-  auto quick = quick_clause(*ecb, probe, framework_.addresses);
+  auto quick = quick_clause(*ecb, probe, framework_);
   if (quick != nullptr && quick->memos() > memo_limit_ - memos_) quick = nullptr;
   const auto take_memos = [this](std::uint32_t count) {
     memos_ += count;
@@ -291,7 +291,6 @@ void Consumer::attach(std::unique_ptr<Ecb> ecb, Probe& probe) {
   };
   if (quick != nullptr) {
     for (QuickStep& step : quick->steps) step.memo = take_memos(step.memos());
-    quick->serial = ++framework_.clauses_made;
   } else {
     for (Step& step : ecb->steps) {
       step.has_memo = step.kind == StepKind::aggregate && memos_ < memo_limit_;
@@ -597,7 +596,7 @@ int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   framework_.publish_added(grown);
   config.cleanrate = std::clamp(config.cleanrate, kFastestCleanRate, kSlowestCleanRate);
   cleaner_.start(config.cleanrate, [this] { clean(); });
-  activity_.store(Activity::warmup, std::memory_order_release);
+  become(Activity::warmup);
   Cpu& cpu = framework_.cpus.cpu(home_cpu());
   const std::uint64_t arguments[6] = {cookie_, 0, 0, 0, 0, 0};
   framework_.cpus.run_on_cpu(cpu, [&] {
@@ -606,10 +605,17 @@ int Consumer::go(const ProgramSpace& space, SimThread* thread) {
   });
   Activity expected = Activity::warmup;
   activity_.compare_exchange_strong(expected, Activity::active, std::memory_order_acq_rel);
+  framework_.forget_lines();
   framework_.cpus.run_on_each_cpu([this](Cpu& other) {
     if (ConsumerCpu* state = cpu_state(other); state != nullptr) state->buffer.turn_on();
   });
   return 0;
+}
+
+// Firings that know their line do not look at the activity.
+void Consumer::become(Activity activity) {
+  activity_.store(activity, std::memory_order_release);
+  framework_.forget_lines();
 }
 
 void Consumer::hear_until(std::uint64_t time) {
@@ -676,19 +682,19 @@ void Consumer::stop(SimThread* thread) {
   const std::lock_guard lock(framework_.mutex);
   const Activity now = activity();
   if (now != Activity::active && now != Activity::draining && now != Activity::warmup) return;
-  activity_.store(Activity::draining, std::memory_order_release);
+  become(Activity::draining);
   framework_.cpus.synchronize();
   // DEVIATES: parts that other CPUs have still to commit are not lost when tracing ends before the
   // cleaner's next pass: a load that takes no time leaves it none.
   if (cleaner_.requested()) clean_speculations();
-  activity_.store(Activity::cooldown, std::memory_order_release);
+  become(Activity::cooldown);
   Cpu& cpu = framework_.cpus.cpu(home_cpu());
   const std::uint64_t arguments[6] = {cookie_, 0, 0, 0, 0, 0};
   framework_.cpus.run_on_cpu(cpu, [&] {
     cpu_state(cpu)->buffer.ending = true;
     framework_.fire_for(*this, framework_.end, cpu, thread, arguments);
   });
-  activity_.store(Activity::stopped, std::memory_order_release);
+  become(Activity::stopped);
 }
 
 void Consumer::close() {
@@ -722,6 +728,9 @@ std::uint64_t Consumer::take_aggregations(
   std::uint64_t drops = 0;
   framework_.cpus.run_on_cpu(framework_.cpus.cpu(cpu), [&] {
     state->aggregations.exchange();
+    FiringCpu* firing =
+        framework_.firing[static_cast<std::size_t>(cpu)].load(std::memory_order_acquire);
+    if (firing != nullptr) firing->forget();
     drops = state->aggregations.drops;
   });
   state->aggregations.visit(function);

@@ -251,18 +251,22 @@ class Consumer {
   // The same for a clause with `first_tokens`, at which a firing begins as far as strtok() goes.
   void fire_first(Ecb& ecb, Firing& firing);
   // What chain entries call, with an Ecb as context.
-  static void fire_first_callback(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+  static void fire_first_callback(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
                                   std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
-  static void fire_callback(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+  static void fire_callback(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   // --- quick_fire.cpp: with a QuickClause as context. `Keys`: words that the keys of the only
   // step depend on.
   template <bool Predicate, unsigned Keys, QuickStep::Kind Kind>
-  static void fire_one(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
-                       std::uintptr_t arg3, std::uintptr_t arg4);
+  static void fire_one(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+                       std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
+  static void fire_unusual(FiringLine& line, const std::uint64_t* arguments);
+  template <bool Predicate, bool Common>
+  static void fire_record(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+                          std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   template <bool Records>
-  static void fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
-                         std::uintptr_t arg3, std::uintptr_t arg4);
+  static void fire_steps(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+                         std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   // The state of a CPU, made when it is not there yet.
   ConsumerCpu* cpu_state(Cpu& cpu) {
     ConsumerCpu* state = cpus_[static_cast<std::size_t>(cpu.id)].load(std::memory_order_acquire);
@@ -290,14 +294,15 @@ class Consumer {
   void know_size(const Ecb& ecb);
   std::size_t end_needs() const;  // what END's records may take
   void clean();
+  void become(Activity activity);
   int reserve_dynamic(const ProgramSpace& space);
   void overdue();
   bool make_room(const Ecb& ecb, PrincipalBuffer& buffer, std::size_t* start);
   void fault(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::uint32_t action);
   bool aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple, QuickMemo* memo);
   static void prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::size_t start);
-  static void know_cell(FiringCpu& firing, const QuickClause& clause, ConsumerCpu& state,
-                        const std::uint64_t* words);
+  static void know(FiringCpu& firing, FiringLine& line, const QuickClause& clause,
+                   ConsumerCpu& state, const std::uint64_t* words);
   bool aggregate_anew(const QuickClause& clause, const QuickStep& step, ConsumerCpu& state,
                       const std::uint64_t* words);
   static bool aggregate_quickly(const QuickClause& clause, const QuickStep& step,

@@ -12,7 +12,7 @@
 
 namespace dtmalloc::dtrace {
 
-Chain* Chain::make(const std::vector<ChainEntry>& entries) {
+Chain* Chain::make(ProbeId id, const std::vector<ChainEntry>& entries, std::uint32_t& numbers) {
   const std::size_t bytes = offsetof(Chain, entries) + entries.size() * sizeof(ChainEntry);
   auto* chain = static_cast<Chain*>(::operator new(std::max(bytes, sizeof(Chain))));
   chain->count = static_cast<std::uint32_t>(entries.size());
@@ -20,6 +20,9 @@ Chain* Chain::make(const std::vector<ChainEntry>& entries) {
   chain->head = {};
   chain->head.fire = &fire_chain;
   if (entries.size() == 1) chain->head = entries[0];
+  chain->head.number = id;
+  for (std::uint32_t i = 0; i < chain->count; ++i)
+    chain->entries[i].number = ++numbers | kEntryNumbers;
   return chain;
 }
 
@@ -28,8 +31,14 @@ void Chain::destroy(const Chain* chain) { ::operator delete(const_cast<Chain*>(c
 // Publishes what `entries` says; the chain that was there.
 const Chain* Framework::Impl::exchange(Probe& probe) {
   auto& slot = tables.back()->slots[probe.id];
-  const Chain* next = probe.entries.empty() ? nullptr : Chain::make(probe.entries);
+  const Chain* next =
+      probe.entries.empty() ? nullptr : Chain::make(probe.id, probe.entries, entries_made);
   return slot.exchange(next, std::memory_order_acq_rel);
+}
+
+void Framework::Impl::forget_lines() {
+  for (const auto& cpu : firing)
+    if (FiringCpu* made = cpu.load(std::memory_order_acquire); made != nullptr) made->forget();
 }
 
 void Framework::Impl::publish_added(const std::vector<Probe*>& touched) {
@@ -45,6 +54,7 @@ void Framework::Impl::publish_added(const std::vector<Probe*>& touched) {
     }
   }
   if (old.empty()) return;
+  forget_lines();
   cpus.synchronize();
   for (const Chain* chain : old) Chain::destroy(chain);
 }
@@ -75,6 +85,7 @@ void Framework::Impl::remove(const std::vector<ProbeId>& ids,
       probe->provider->ops->disable(id, probe->parg);
     }
   }
+  forget_lines();
   cpus.synchronize();
   for (const Chain* chain : old) Chain::destroy(chain);
 }

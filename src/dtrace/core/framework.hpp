@@ -4,7 +4,7 @@
 // Locking:      everything is guarded by `mutex` but for what a firing reads: Cpu::dtrace,
 // `firing`,
 //               `table`, its slots and the chains. Those are replaced, never changed; what was
-//               replaced is freed after CpuSet::synchronize().
+//               replaced is freed after forget_lines() and CpuSet::synchronize().
 //               `mutex` is recursive because providers are called with it held and call back.
 // Invariants:   probes[id - 1] is probe id; a slot is null exactly when its probe has no entries.
 #pragma once
@@ -29,6 +29,7 @@ class Consumer;
 class KernelSymbols;
 struct ConsumerCpu;
 struct Ecb;
+struct QuickClause;
 
 // An acquire load, if compiler_barrier() follows before what depends on it. On x86 every load is
 // one; as a plain access it becomes an operand of the instruction that uses it, which compilers
@@ -56,9 +57,11 @@ struct ProviderEntry {
   bool defunct = false;  // nothing matches its probes
 };
 
-// What a firing calls, as the kernel's hook is called: the registers stay as they are. What fires
-// is FiringCpu::entry, to be read before anything else can fire.
-using ProbeFire = void (*)(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+struct FiringLine;
+
+// What a firing calls: as the kernel's hook is called, with the line of what fires in place of the
+// probe's id, so that the arguments' registers stay as they are.
+using ProbeFire = void (*)(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
                            std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
 
 // What happens when the probe fires.
@@ -69,6 +72,7 @@ struct ChainEntry {
   Ecb* ecb = nullptr;                // null: a C++ callback
   EnablingId enabling = 0;           // of a C++ callback
   Consumer* consumer = nullptr;      // of a D clause
+  std::uint32_t number = 0;          // of its line: the probe's id if it is the only one
 };
 
 // The published, immutable form of Probe::entries.
@@ -77,7 +81,8 @@ struct Chain {
   std::uint32_t count = 0;
   ChainEntry entries[1];  // `count` of them
 
-  static Chain* make(const std::vector<ChainEntry>& entries);
+  // `numbers`: the last number given to an entry that is one of several.
+  static Chain* make(ProbeId id, const std::vector<ChainEntry>& entries, std::uint32_t& numbers);
   static void destroy(const Chain* chain);
 };
 
@@ -87,6 +92,8 @@ struct SimulatedString {
   std::uint64_t address = 0;
 };
 
+// Numbers of entries that are one of several begin here, above those of probes.
+inline constexpr std::uint32_t kEntryNumbers = 1U << 31;
 inline constexpr int kMaxArguments = 32;  // whose types a provider is asked for
 
 struct Probe {
@@ -103,10 +110,10 @@ struct Probe {
 
 // --- probe.cpp: of entries
 // A chain of several, by its head.
-void fire_chain(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+void fire_chain(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
                 std::uintptr_t arg3, std::uintptr_t arg4);
 // A C++ callback.
-void fire_function(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+void fire_function(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
                    std::uintptr_t arg3, std::uintptr_t arg4);
 
 // Probe id -> chain.
@@ -117,33 +124,58 @@ struct ProbeTable {
   std::unique_ptr<std::atomic<const Chain*>[]> slots;
 };
 
-// Where the only aggregation of a clause found its element: so near that a firing knows at once
-// where it will store, and what comes after it need not wait.
-struct alignas(64) FiringCell {
-  std::uint64_t clause = 0;  // QuickClause::serial; 0: nothing is known
-  std::uint64_t key = 0;
-  std::uint64_t memory = 0;      // AddressMap::generation()
-  std::uint64_t generation = 0;  // AggBuffer::Hint
-  std::uint64_t* cells = nullptr;
-  ConsumerCpu* state = nullptr;
+// What one CPU knows of an entry that has fired there: all that the next firing needs. Zeroes:
+// nothing.
+struct alignas(64) FiringLine {
+  std::uint64_t tag;          // FiringCpu::version and the entry's number; else: unknown
+  ProbeFire fire;             // ChainEntry::fire, or better once more is known
+  const ChainEntry* entry;    // Chain::head: of that chain
+  const QuickClause* clause;  // this and what follows: once it has fired (Consumer::know)
+  ConsumerCpu* state;
+  std::size_t room;      // of the clause
+  std::uint64_t* cells;  // of an aggregation: the element that was counted last
+  ProbeId id;
+  std::uint64_t key;     // of that element, if it has one
+  std::uint64_t memory;  // AddressMap::generation() of that time
 };
 
-// What one CPU's firings read first: Cpu::dtrace. A size that was read has its slots.
-struct alignas(64) FiringCpu {
-  std::atomic<std::size_t> size{0};
+// The same of other elements of an aggregation.
+struct FiringCell {
+  std::uint64_t tag;  // FiringLine::tag
+  std::uint64_t key;
+  std::uint64_t memory;
+  std::uint64_t* cells;
+};
+
+// What one CPU's firings read: Cpu::dtrace. Large; what is not used is not touched.
+struct FiringCpu {
+  static constexpr std::uint64_t kVersion = std::uint64_t{1} << 32;
+  static constexpr unsigned kLines = 4096, kCells = 256;
+
+  // The owner's. Not written when it is made: it lies in memory of zeroes (make()).
+  FiringLine lines[kLines];
+  FiringCell found[kCells];
+  // Above 32 bits; grows with every change of chains, of a consumer's activity and of where
+  // aggregations are, so that no older line counts.
+  std::atomic<std::uint64_t> version{kVersion};
+  std::atomic<std::size_t> size{0};  // that was read: has its slots
   std::atomic<const std::atomic<const Chain*>*> slots{nullptr};
-  // The owner's: the entry that is called now; the consumer that recorded last, and its state.
-  const ChainEntry* entry = nullptr;
+  // The owner's: the consumer that recorded last, and its state.
   std::uint64_t consumer = 0;  // Consumer::cookie()
   ConsumerCpu* state = nullptr;
   Framework::Impl* framework = nullptr;
-  static constexpr unsigned kCells = 64;
-  FiringCell found[kCells];
 
-  FiringCell& cell(const ChainEntry* of, std::uint64_t mixed_key) {
-    const auto at = reinterpret_cast<std::uintptr_t>(of) / alignof(std::max_align_t) + mixed_key;
-    return found[at % kCells];
+  FiringLine& line(std::uint32_t number) { return lines[number % kLines]; }
+  FiringCell& cell(std::uint64_t tag, std::uint64_t mixed_key) {
+    return found[(tag + mixed_key) % kCells];
   }
+  // Any thread's.
+  void forget() { version.fetch_add(kVersion, std::memory_order_seq_cst); }
+
+  static FiringCpu* make();  // null: the host refuses
+  struct Release {
+    void operator()(FiringCpu* cpu) const;
+  };
 };
 
 // Names interned in blocks that the address map knows, so that their number does not matter there.
@@ -187,8 +219,9 @@ struct Framework::Impl {
   CpuSet& cpus;
   AddressMap& addresses;
   std::atomic<const ProbeTable*> table{nullptr};
-  // Of each CPU that has joined, under `firing_mutex`: their slots are those of `table`.
-  std::array<std::unique_ptr<FiringCpu>, MAXCPU> firing;
+  // Of each CPU that has joined: made under `firing_mutex`, their slots are those of `table`.
+  std::array<std::atomic<FiringCpu*>, MAXCPU> firing{};
+  std::vector<std::unique_ptr<FiringCpu, FiringCpu::Release>> firing_cpus;
   std::mutex firing_mutex;
 
   mutable std::recursive_mutex mutex;
@@ -202,7 +235,7 @@ struct Framework::Impl {
   EnablingId next_enabling = 1;
   std::vector<Consumer*> consumers;
   std::uint64_t consumers_made = 0;
-  std::uint64_t clauses_made = 0;  // that are quick
+  std::uint32_t entries_made = kEntryNumbers;  // Chain::make()
   std::vector<TypeDescription> types;
   std::vector<std::pair<std::string, std::string>> typedefs;
   std::unique_ptr<KernelSymbols> symbols;  // null: nothing is known of them
@@ -230,7 +263,8 @@ struct Framework::Impl {
   bool is_pointer(std::string_view type) const;
   void grow_table(ProbeId id);
   void destroy_disabled(ProviderEntry& entry);
-  FiringCpu* join(Cpu& cpu);  // what Cpu::dtrace becomes
+  FiringCpu* join(Cpu& cpu);  // what Cpu::dtrace becomes; null: the host refuses
+  void forget_lines();        // on all CPUs; takes no lock
 
   // --- enabling.cpp; with `mutex` held
   // Entries were added to these probes: publishes their chains, then tells the providers.

@@ -218,45 +218,69 @@ bool may_fire(EcbRole role, Activity activity) {
 
 }  // namespace
 
-void fire_function(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+void fire_function(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
                    std::uintptr_t arg3, std::uintptr_t arg4) {
-  const ChainEntry& entry = *static_cast<const FiringCpu*>(curcpu->dtrace)->entry;
-  entry.callback(entry.context, id, arg0, arg1, arg2, arg3, arg4);
+  const ChainEntry& entry = *line.entry;
+  entry.callback(entry.context, line.id, arg0, arg1, arg2, arg3, arg4);
 }
 
-void fire_chain(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+static void learn(FiringLine& line, std::uint64_t tag, ProbeId id, const ChainEntry& entry) {
+  line = {};
+  line.tag = tag;
+  line.fire = entry.fire;
+  line.entry = &entry;
+  line.id = id;
+}
+
+void fire_chain(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
                 std::uintptr_t arg3, std::uintptr_t arg4) {
-  auto* firing = static_cast<FiringCpu*>(curcpu->dtrace);
-  const auto* chain = reinterpret_cast<const Chain*>(firing->entry);
+  auto& firing = *static_cast<FiringCpu*>(curcpu->dtrace);
+  const auto* chain = reinterpret_cast<const Chain*>(line.entry);
+  const ProbeId id = line.id;
   for (std::uint32_t i = 0; i < chain->count; ++i) {
-    firing->entry = &chain->entries[i];
-    chain->entries[i].fire(id, arg0, arg1, arg2, arg3, arg4);
+    const ChainEntry& entry = chain->entries[i];
+    FiringLine& of_entry = firing.line(entry.number);
+    const std::uint64_t tag = acquire(firing.version) | entry.number;
+    compiler_barrier();
+    if (__builtin_expect(of_entry.tag != tag, 0)) learn(of_entry, tag, id, entry);
+    of_entry.fire(of_entry, arg0, arg1, arg2, arg3, arg4);
   }
 }
 
-// A CPU that joined after the framework was made learns of it here.
-[[gnu::cold, gnu::noinline]] static void fire_first_time(ProbeId id, std::uintptr_t arg0,
-                                                         std::uintptr_t arg1, std::uintptr_t arg2,
-                                                         std::uintptr_t arg3, std::uintptr_t arg4) {
+// What has no line here yet, or one that no longer counts. A CPU that joined after the framework
+// was made learns of it here.
+[[gnu::cold, gnu::noinline]] static void fire_anew(ProbeId id, std::uintptr_t arg0,
+                                                   std::uintptr_t arg1, std::uintptr_t arg2,
+                                                   std::uintptr_t arg3, std::uintptr_t arg4) {
   Cpu& cpu = *curcpu;
-  if (cpu.machine == nullptr || cpu.machine->cpu(0).dtrace == nullptr) return;
-  cpu.dtrace = static_cast<FiringCpu*>(cpu.machine->cpu(0).dtrace)->framework->join(cpu);
-  Framework::probe_fire(id, arg0, arg1, arg2, arg3, arg4);
+  auto* firing = static_cast<FiringCpu*>(cpu.dtrace);
+  if (firing == nullptr) {
+    if (cpu.machine == nullptr || cpu.machine->cpu(0).dtrace == nullptr) return;
+    firing = static_cast<FiringCpu*>(cpu.machine->cpu(0).dtrace)->framework->join(cpu);
+    cpu.dtrace = firing;
+    if (firing == nullptr) return;
+  }
+  const std::uint64_t tag = firing->version.load(std::memory_order_acquire) | id;
+  if (id >= firing->size.load(std::memory_order_acquire)) return;
+  const Chain* chain =
+      firing->slots.load(std::memory_order_acquire)[id].load(std::memory_order_acquire);
+  if (chain == nullptr) return;
+  FiringLine& line = firing->line(id);
+  learn(line, tag, id, chain->head);
+  line.fire(line, arg0, arg1, arg2, arg3, arg4);
 }
 
 // Saves no register and moves no argument; ends in a tail call.
 void Framework::probe_fire(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
                            std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
   auto* firing = static_cast<FiringCpu*>(curcpu->dtrace);
-  if (__builtin_expect(firing == nullptr, 0)) {
-    return fire_first_time(id, arg0, arg1, arg2, arg3, arg4);
+  if (__builtin_expect(firing == nullptr, 0)) return fire_anew(id, arg0, arg1, arg2, arg3, arg4);
+  FiringLine& line = firing->line(id);
+  if (__builtin_expect(line.tag != (acquire(firing->version) | id), 0)) {
+    return fire_anew(id, arg0, arg1, arg2, arg3, arg4);
   }
-  if (__builtin_expect(id >= acquire(firing->size), 0)) return;
   compiler_barrier();
-  const Chain* chain = acquire(acquire(firing->slots)[id]);
-  if (chain == nullptr) return;
-  firing->entry = &chain->head;
-  chain->head.fire(id, arg0, arg1, arg2, arg3, arg4);
+  line.fire(line, arg0, arg1, arg2, arg3, arg4);
 }
 
 void Framework::Impl::fire_on(Cpu& cpu, SimThread* thread, ProbeId id,
@@ -411,9 +435,8 @@ void Consumer::prepare(const Ecb& ecb, Firing& firing, ConsumerCpu& state, std::
 }
 
 template <void (Consumer::*Fire)(Ecb&, Firing&)>
-static void fire_clause(std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+static void fire_clause(Ecb& ecb, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
                         std::uintptr_t arg3, std::uintptr_t arg4) {
-  auto& ecb = *static_cast<const FiringCpu*>(curcpu->dtrace)->entry->ecb;
   const std::uint64_t arguments[5] = {arg0, arg1, arg2, arg3, arg4};
   Firing firing;
   firing.cpu = curcpu;
@@ -423,14 +446,14 @@ static void fire_clause(std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t
   (ecb.consumer->*Fire)(ecb, firing);
 }
 
-void Consumer::fire_callback(ProbeId, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
-                             std::uintptr_t arg3, std::uintptr_t arg4) {
-  fire_clause<&Consumer::fire>(arg0, arg1, arg2, arg3, arg4);
+void Consumer::fire_callback(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  fire_clause<&Consumer::fire>(*line.entry->ecb, arg0, arg1, arg2, arg3, arg4);
 }
 
-void Consumer::fire_first_callback(ProbeId, std::uintptr_t arg0, std::uintptr_t arg1,
+void Consumer::fire_first_callback(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
                                    std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-  fire_clause<&Consumer::fire_first>(arg0, arg1, arg2, arg3, arg4);
+  fire_clause<&Consumer::fire_first>(*line.entry->ecb, arg0, arg1, arg2, arg3, arg4);
 }
 
 // Room for a record that the buffer's limit does not grant, and an answer to who wanted to know.
@@ -441,7 +464,7 @@ void Consumer::fire_first_callback(ProbeId, std::uintptr_t arg0, std::uintptr_t 
     Clock& clock = framework_.cpus.clock();
     clock.rouse(watch_);
     if (clock.now() > watch_.deadline.load(std::memory_order_relaxed)) {
-      activity_.store(Activity::killed, std::memory_order_release);
+      become(Activity::killed);
       return false;
     }
   }
@@ -481,7 +504,7 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
   if (ecb.size != 0) {
     recorded_at = stamp(firing);
     if (__builtin_expect(recorded_at > watch_.deadline.load(std::memory_order_relaxed), 0)) {
-      activity_.store(Activity::killed, std::memory_order_release);
+      become(Activity::killed);
       return;
     }
   }
@@ -549,6 +572,7 @@ void Consumer::fire(Ecb& ecb, Firing& firing) {
           if (current != Activity::active && current != Activity::warmup) return;
         } while (!activity_.compare_exchange_weak(current, Activity::draining,
                                                   std::memory_order_acq_rel));
+        framework_.forget_lines();
         break;
       }
       case StepKind::aggregate:

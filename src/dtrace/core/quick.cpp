@@ -368,9 +368,10 @@ bool QuickDif::holds(DifOp branch, std::uint64_t a, std::uint64_t b) {
   }
 }
 
-bool QuickDif::is_simple() const {
+bool QuickDif::tests_arguments() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [](const QuickNode& node) {
-    return node.kind == QuickNode::range || node.kind == QuickNode::constant;
+    return node.kind == QuickNode::constant ||
+           (node.kind == QuickNode::range && node.word < kQuickArguments);
   });
 }
 
@@ -502,19 +503,46 @@ bool quick_step(const Step& step, const Probe& probe, QuickScope& scope, QuickSt
   return true;
 }
 
+// Of a step that records a word at hand.
+std::optional<QuickStore> store_of(const QuickStep& step, const std::vector<QuickSource>& sources) {
+  QuickStore store;
+  store.size = step.size;
+  store.offset = step.offset;
+  if (step.kind == QuickStep::store_constant) {
+    store.from = QuickStore::number;
+    store.constant = step.constant;
+    return store;
+  }
+  if (step.kind != QuickStep::store_word) return std::nullopt;
+  store.at = step.word;
+  if (step.word < kQuickArguments) return store;
+  store.from = step.word == kWordCpu ? QuickStore::cpu : QuickStore::time;
+  if (step.word == kWordCpu || step.word == kWordTimestamp) return store;
+  for (const QuickSource& source : sources) {
+    if (source.word != step.word) continue;
+    store.at = source.at;
+    store.from =
+        source.kind == QuickSource::global ? QuickStore::global : QuickStore::thread_number;
+    if (source.kind == QuickSource::global || source.kind == QuickSource::thread_number)
+      return store;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::unique_ptr<QuickClause> quick_clause(const Ecb& ecb, const Probe& probe,
-                                          const AddressMap& addresses) {
+                                          const Framework::Impl& framework) {
   if (ecb.role != EcbRole::normal || ecb.needed == kNeverFits) return nullptr;
   auto clause = std::make_unique<QuickClause>();
   clause->consumer = ecb.consumer;
   clause->ecb = &ecb;
-  clause->room = ecb.needed + ecb.alignment - 1;
+  clause->slack = ecb.alignment - 1;
+  clause->room = ecb.needed + clause->slack;
   clause->record = ecb.size;
-  clause->alignment = ecb.alignment;
   clause->epid = ecb.epid;
-  clause->addresses = &addresses;
+  clause->addresses = &framework.addresses;
+  clause->clock = &framework.cpus.clock();
   QuickScope scope;
   scope.pointer_arguments = probe.pointer_arguments;
   scope.probe = probe.id;
@@ -533,7 +561,9 @@ std::unique_ptr<QuickClause> quick_clause(const Ecb& ecb, const Probe& probe,
   }
   clause->needs_time = ecb.size != 0 || (scope.words >> kWordTimestamp & 1) != 0;
   clause->sources = sources_of(scope);
-  quick_fire(*clause);
+  for (const QuickStep& step : clause->steps)
+    if (const auto store = store_of(step, clause->sources)) clause->stores.push_back(*store);
+  choose_fire(*clause);
   return clause;
 }
 

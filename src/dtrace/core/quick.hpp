@@ -106,8 +106,8 @@ class QuickDif {
     const QuickNode* node = walk(words);
     return __builtin_expect(node->kind == QuickNode::constant, 1) ? node->low : rest(node, words);
   }
-  // Whether every value is a constant, and every test is of a plain word; then which one.
-  bool is_simple() const;
+  // Whether every value is a constant, and every test is of an argument; then which one.
+  bool tests_arguments() const;
   [[gnu::always_inline]] std::uint64_t simple_value(const std::uint64_t* words) const {
     return walk(words)->low;
   }
@@ -203,22 +203,38 @@ struct QuickSource {
   std::uint32_t at = 0;  // thread_number: offset in SimThread; global: its id less kVarUser
 };
 
+// A datum of a record that is all of what a clause records: a word at hand.
+struct QuickStore {
+  enum From : std::uint8_t { argument, thread_number, number, global, cpu, time };
+  From from = argument;
+  std::uint8_t size = 0;     // low bytes of it
+  std::uint32_t offset = 0;  // in the record
+  std::uint32_t at = 0;      // number of the argument; as QuickSource::at
+  std::uint64_t constant = 0;
+  bool is_argument() const { return from == argument && size == 8; }
+  bool is_thread_number() const { return from == thread_number && size == 4; }
+  bool is_number() const { return from == number && size == 4; }
+};
+
 struct QuickClause {
   Consumer* consumer = nullptr;
-  std::uint64_t serial = 0;  // no other clause has or had it
   std::size_t room = 0;      // that is enough for the record wherever it may begin
   std::uint32_t memo = 0;    // of the first step
   std::uint32_t record = 0;  // its size; 0: nothing is recorded
-  std::uint32_t alignment = 4;
+  std::size_t slack = 3;     // its alignment less 1
   std::uint32_t epid = 0;
   const Ecb* ecb = nullptr;
   const AddressMap* addresses = nullptr;
+  const Clock* clock = nullptr;
   bool needs_time = false;
-  bool knows_cell = false;  // fire_one() does it as long as the FiringCell is right
+  bool has_cell = false;      // `known` needs the element of the only step
+  std::uint8_t key_word = 0;  // and that has this word as its key
   std::vector<QuickSource> sources;
   std::optional<QuickDif> predicate;
   std::vector<QuickStep> steps;  // those that do something
-  ProbeFire fire = nullptr;
+  std::vector<QuickStore> stores;
+  ProbeFire fire = nullptr;   // whatever the CPU knows
+  ProbeFire known = nullptr;  // once it has fired there; null: the same
   std::uint32_t memos() const {
     std::uint32_t count = 0;
     for (const QuickStep& step : steps) count += step.memos();
@@ -227,10 +243,10 @@ struct QuickClause {
 };
 
 // --- quick_fire.cpp
-void quick_fire(QuickClause& clause);  // chooses what fires it
+void choose_fire(QuickClause& clause);
 
 // Of an ECB that only aggregates and records, on its probe; null: fire() interprets it.
 std::unique_ptr<QuickClause> quick_clause(const Ecb& ecb, const Probe& probe,
-                                          const AddressMap& addresses);
+                                          const Framework::Impl& framework);
 
 }  // namespace dtmalloc::dtrace

@@ -4,6 +4,7 @@
 // Locking:      as probe.cpp.
 // Invariants:   does what fire() does of the same clause. Whatever is unusual goes there: another
 //               activity than `active`, a CPU without buffers, a record that may not fit.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -74,13 +75,27 @@ DTM_INLINE void store_bytes(std::byte* place, std::uint64_t value, unsigned size
   }
 }
 
+// The header of a clause's record, and where it begins.
+DTM_INLINE std::size_t begin_record(const PrincipalBuffer& buffer, const QuickClause& clause,
+                                    std::uint64_t now) {
+  std::byte* const active = buffer.active;
+  const std::size_t used = buffer.used;
+  const std::size_t start = (used + clause.slack) & ~clause.slack;
+  // Records are aligned to 4 bytes, so 4 bytes lie between them or none.
+  if (start != used) std::memset(active + used, 0, 4);
+  std::memcpy(active + start, &clause.epid, 4);
+  std::memcpy(active + start + 4, &now, 8);
+  return start;
+}
+
 // Of a key: which FiringCell.
-DTM_INLINE std::uint64_t mix(std::uint64_t key) { return key * 0x9e3779b97f4a7c15 >> 58; }
+DTM_INLINE std::uint64_t mix(std::uint64_t key) { return key * 0x9e3779b97f4a7c15 >> 56; }
 
 DTM_INLINE FiringCpu& firing_of(const Cpu& cpu) { return *static_cast<FiringCpu*>(cpu.dtrace); }
 
-DTM_INLINE const QuickClause& clause_of(const FiringCpu& firing) {
-  return *static_cast<const QuickClause*>(firing.entry->context);
+// Whether there is room for the clause, and nobody wants to know of the firing.
+DTM_INLINE bool has_room(const FiringLine& line, const PrincipalBuffer& buffer) {
+  return __builtin_expect(buffer.used + line.room <= acquire(buffer.limit), 1);
 }
 
 }  // namespace
@@ -127,28 +142,23 @@ bool Consumer::aggregate_quickly(const QuickClause& clause, const QuickStep& ste
 // A clause of one aggregation that needs arguments only. Saves no register for count() and
 // quantize(): what is unusual is a tail call.
 template <bool Predicate, unsigned Keys, QuickStep::Kind Kind>
-void Consumer::fire_one(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
-                        std::uintptr_t arg3, std::uintptr_t arg4) {
-  FiringCpu& firing = firing_of(*curcpu);
-  const QuickClause& clause = clause_of(firing);
+void Consumer::fire_one(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+                        std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  if (!has_room(line, line.state->buffer)) return fire_callback(line, arg0, arg1, arg2, arg3, arg4);
+  const QuickClause& clause = *line.clause;
   const std::uint64_t words[kQuickArguments] = {arg0, arg1, arg2, arg3, arg4};
-  std::uint64_t key = 0;
-  if (Keys == 1) key = words[clause.steps[0].key_words[0]];
-  const FiringCell& cell = firing.cell(firing.entry, mix(key));
-  if (__builtin_expect(cell.clause != clause.serial, 0)) {
-    return fire_steps<false>(id, arg0, arg1, arg2, arg3, arg4);
-  }
-  const ConsumerCpu& state = *cell.state;
-  if (!ready(clause, state, clause.consumer->activity_)) {
-    return fire_callback(id, arg0, arg1, arg2, arg3, arg4);
-  }
   if (Predicate && clause.predicate->simple_value(words) == 0) return;
-  if (__builtin_expect(cell.generation != state.aggregations.generation(), 0) ||
-      (Keys == 1 &&
-       __builtin_expect(cell.key != key || cell.memory != clause.addresses->generation(), 0))) {
-    return fire_steps<false>(id, arg0, arg1, arg2, arg3, arg4);
+  std::uint64_t* cells = line.cells;
+  if (Keys == 1) {
+    const std::uint64_t key = words[clause.key_word];
+    const std::uint64_t memory = clause.addresses->generation();
+    if (__builtin_expect(line.key != key || line.memory != memory, 0)) {
+      const FiringCell& cell = firing_of(*curcpu).cell(line.tag, mix(key));
+      if (cell.tag != line.tag || cell.key != key || cell.memory != memory)
+        return fire_steps<false>(line, arg0, arg1, arg2, arg3, arg4);
+      cells = cell.cells;
+    }
   }
-  std::uint64_t* cells = cell.cells;
   if (Kind == QuickStep::aggregate) {
     const QuickStep& step = clause.steps[0];
     const std::uint64_t value = step.argument ? step.argument->value(words) : 0;
@@ -163,30 +173,95 @@ void Consumer::fire_one(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, st
   ++*cells;
 }
 
-// Where the element of the only step was found just now, for fire_one().
-void Consumer::know_cell(FiringCpu& firing, const QuickClause& clause, ConsumerCpu& state,
-                         const std::uint64_t* words) {
-  const QuickStep& step = clause.steps[0];
-  const QuickMemo& memo = memo_at(state, step.memo)[step.slot(words)];
-  if (!state.aggregations.holds(memo.hint)) return;
-  if (step.key_count == 1 && memo.memory == 0) return;
-  FiringCell cell;
-  cell.clause = clause.serial;
-  cell.key = step.key_count == 1 ? memo.key[0] : 0;
-  cell.memory = memo.memory;
-  cell.generation = memo.hint.generation;
-  cell.cells = reinterpret_cast<std::uint64_t*>(state.aggregations.hinted(memo.hint));
-  cell.state = &state;
-  firing.cell(firing.entry, mix(cell.key)) = cell;
+// Of what fire_record() stores.
+DTM_INLINE static std::uint64_t value_of(const QuickStore& store, const std::uint64_t* arguments,
+                                         const SimThread& thread, std::uint64_t now,
+                                         const ConsumerCpu& state) {
+  const auto number = [](int value) { return static_cast<std::uint64_t>(value); };
+  int of_thread = 0;
+  switch (store.from) {
+    case QuickStore::argument:
+      return arguments[store.at];
+    case QuickStore::thread_number:
+      std::memcpy(&of_thread, reinterpret_cast<const std::byte*>(&thread) + store.at,
+                  sizeof of_thread);
+      return number(of_thread);
+    case QuickStore::global:
+      return std::atomic_ref(state.dif.globals[store.at]).load(std::memory_order_relaxed);
+    case QuickStore::cpu:
+      return number(curcpu->id);
+    case QuickStore::time:
+      return now;
+    default:
+      return store.constant;
+  }
 }
 
-// Any other.
+// What fire_record() does not do.
+[[gnu::cold, gnu::noinline]] void Consumer::fire_unusual(FiringLine& line,
+                                                         const std::uint64_t* arguments) {
+  fire_steps<true>(line, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
+}
+
+// A clause that records words at hand, on a virtual clock: there the deadman has taken the room
+// when time passes its deadline. `Common`: words of the three commonest forms; saves no register.
+template <bool Predicate, bool Common>
+void Consumer::fire_record(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+                           std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  const std::uint64_t arguments[kQuickArguments] = {arg0, arg1, arg2, arg3, arg4};
+  const QuickClause& clause = *line.clause;
+  ConsumerCpu& state = *line.state;
+  PrincipalBuffer& buffer = state.buffer;
+  const SimThread* thread = curcpu->thread;
+  if (clause.clock->is_real()) __builtin_unreachable();  // choose_fire()
+  const std::uint64_t now = clause.clock->now();
+  if (!has_room(line, buffer) || __builtin_expect(thread == nullptr, 0))
+    return fire_unusual(line, arguments);
+  if (Predicate && clause.predicate->simple_value(arguments) == 0) return;
+  const std::size_t start = begin_record(buffer, clause, now);
+  std::byte* const record = buffer.active + start;
+  buffer.used = start + clause.record;
+  for (const QuickStore& store : clause.stores) {
+    std::byte* const place = record + store.offset;
+    if (store.is_argument()) {
+      std::memcpy(place, &arguments[store.at], 8);
+    } else if (store.is_thread_number()) {
+      std::memcpy(place, reinterpret_cast<const std::byte*>(thread) + store.at, 4);
+    } else if (Common) {
+      std::memcpy(place, &store.constant, 4);
+    } else {
+      store_bytes(place, value_of(store, arguments, *thread, now, state), store.size);
+    }
+  }
+}
+
+// What is known of a clause that has just fired: the next firing on this CPU takes `known`.
+void Consumer::know(FiringCpu& firing, FiringLine& line, const QuickClause& clause,
+                    ConsumerCpu& state, const std::uint64_t* words) {
+  if (clause.has_cell) {
+    const QuickStep& step = clause.steps[0];
+    const QuickMemo& memo = memo_at(state, step.memo)[step.slot(words)];
+    if (!state.aggregations.holds(memo.hint)) return;
+    if (step.key_count == 1 && memo.memory == 0) return;
+    line.cells = reinterpret_cast<std::uint64_t*>(state.aggregations.hinted(memo.hint));
+    line.key = memo.key[0];
+    line.memory = memo.memory;
+    if (step.key_count == 1)
+      firing.cell(line.tag, mix(line.key)) = {line.tag, line.key, line.memory, line.cells};
+  }
+  line.clause = &clause;
+  line.state = &state;
+  line.room = clause.room;
+  line.fire = clause.known;
+}
+
+// Any clause, whatever is known of it.
 template <bool Records>
-void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
-                          std::uintptr_t arg3, std::uintptr_t arg4) {
+void Consumer::fire_steps(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+                          std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
   const Cpu& cpu = *curcpu;
   FiringCpu& firing = firing_of(cpu);
-  const QuickClause& clause = clause_of(firing);
+  const QuickClause& clause = *static_cast<const QuickClause*>(line.entry->context);
   ConsumerCpu* state = firing.state;
   if (__builtin_expect(firing.consumer != clause.consumer->cookie_, 0)) {
     state =
@@ -197,7 +272,7 @@ void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, 
     }
   }
   if (__builtin_expect(state == nullptr, 0) || !ready(clause, *state, clause.consumer->activity_)) {
-    return fire_callback(id, arg0, arg1, arg2, arg3, arg4);
+    return fire_callback(line, arg0, arg1, arg2, arg3, arg4);
   }
   std::uint64_t words[kQuickWords];
   words[0] = arg0;
@@ -206,18 +281,18 @@ void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, 
   words[3] = arg3;
   words[4] = arg4;
   if (Records || clause.needs_time) {
-    words[kWordTimestamp] = cpu.machine->clock().now();
+    words[kWordTimestamp] = clause.clock->now();
     if (Records && __builtin_expect(words[kWordTimestamp] > clause.consumer->watch_.deadline.load(
                                                                 std::memory_order_relaxed),
                                     0)) {
-      clause.consumer->activity_.store(Activity::killed, std::memory_order_release);
+      clause.consumer->become(Activity::killed);
       return;
     }
   }
   fill_words(clause, cpu, *state, words);
   if (clause.predicate && clause.predicate->value(words) == 0) return;
   PrincipalBuffer& buffer = state->buffer;
-  const std::size_t start = align_record(buffer.used, clause.alignment);
+  const std::size_t start = Records ? begin_record(buffer, clause, words[kWordTimestamp]) : 0;
   std::byte* record = buffer.active + start;
   for (const QuickStep& step : clause.steps) {
     if (Records && __builtin_expect(step.kind == QuickStep::store_word, 1)) {
@@ -230,42 +305,52 @@ void Consumer::fire_steps(ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, 
       return;
     }
   }
-  if (!Records) {
-    if (clause.knows_cell) know_cell(firing, clause, *state, words);
-    return;
-  }
-  // Records are aligned to 4 bytes, so 4 bytes lie between them or none.
-  if (start != buffer.used) std::memset(buffer.active + buffer.used, 0, 4);
-  std::memcpy(record, &clause.epid, 4);
-  std::memcpy(record + 4, &words[kWordTimestamp], 8);
-  buffer.used = start + clause.record;
+  if (Records) buffer.used = start + clause.record;
+  if (clause.known != nullptr) know(firing, line, clause, *state, words);
 }
 
-void quick_fire(QuickClause& clause) {
+void choose_fire(QuickClause& clause) {
   clause.fire = clause.record != 0 ? &Consumer::fire_steps<true> : &Consumer::fire_steps<false>;
-  if (clause.record != 0 || clause.steps.size() != 1 || !clause.sources.empty() ||
-      clause.needs_time || clause.steps[0].key_count > 1 ||
-      (clause.predicate && !clause.predicate->is_simple())) {
+  if (clause.predicate && !clause.predicate->tests_arguments()) return;
+  const bool predicate = clause.predicate.has_value();
+  if (clause.record != 0) {
+    if (clause.stores.size() != clause.steps.size() || clause.clock->is_real()) return;
+    const bool common =
+        std::all_of(clause.stores.begin(), clause.stores.end(), [](const QuickStore& store) {
+          return store.is_argument() || store.is_thread_number() || store.is_number();
+        });
+    if (common) {
+      clause.known =
+          predicate ? &Consumer::fire_record<true, true> : &Consumer::fire_record<false, true>;
+    } else {
+      clause.known =
+          predicate ? &Consumer::fire_record<true, false> : &Consumer::fire_record<false, false>;
+    }
     return;
   }
-  clause.knows_cell = true;
+  if (clause.steps.size() != 1 || !clause.sources.empty() || clause.needs_time ||
+      clause.steps[0].key_count > 1) {
+    return;
+  }
+  clause.has_cell = true;
   const QuickStep& step = clause.steps[0];
-  const auto choose = [&](auto predicate, auto keys) {
+  clause.key_word = step.key_words[0];
+  const auto choose = [&](auto with_predicate, auto keys) {
     switch (step.kind) {
       case QuickStep::count:
-        clause.fire = &Consumer::fire_one<predicate(), keys(), QuickStep::count>;
+        clause.known = &Consumer::fire_one<with_predicate(), keys(), QuickStep::count>;
         break;
       case QuickStep::quantize_word:
-        clause.fire = &Consumer::fire_one<predicate(), keys(), QuickStep::quantize_word>;
+        clause.known = &Consumer::fire_one<with_predicate(), keys(), QuickStep::quantize_word>;
         break;
       default:
-        clause.fire = &Consumer::fire_one<predicate(), keys(), QuickStep::aggregate>;
+        clause.known = &Consumer::fire_one<with_predicate(), keys(), QuickStep::aggregate>;
         break;
     }
   };
   using Zero = std::integral_constant<unsigned, 0>;
   using One = std::integral_constant<unsigned, 1>;
-  if (clause.predicate) {
+  if (predicate) {
     step.key_count == 0 ? choose(std::true_type(), Zero()) : choose(std::true_type(), One());
   } else {
     step.key_count == 0 ? choose(std::false_type(), Zero()) : choose(std::false_type(), One());

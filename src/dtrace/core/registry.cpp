@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <utility>
 
+#include "dtrace/core/buffer.hpp"
 #include "dtrace/core/framework.hpp"
 #include "dtrace/core/symbols.hpp"
 
@@ -96,15 +99,28 @@ static void show_table(FiringCpu& cpu, const ProbeTable& table) {
   cpu.size.store(table.size, std::memory_order_release);
 }
 
+FiringCpu* FiringCpu::make() {
+  std::byte* memory = reserve_memory(sizeof(FiringCpu));
+  return memory != nullptr ? new (memory) FiringCpu : nullptr;
+}
+
+void FiringCpu::Release::operator()(FiringCpu* cpu) const {
+  std::destroy_at(cpu);
+  release_memory(reinterpret_cast<std::byte*>(cpu), sizeof(FiringCpu));
+}
+
 FiringCpu* Framework::Impl::join(Cpu& cpu) {
   const std::lock_guard lock(firing_mutex);
-  auto& made = firing[static_cast<std::size_t>(cpu.id)];
-  if (made == nullptr) {
-    made = std::make_unique<FiringCpu>();
-    made->framework = this;
-    show_table(*made, *table.load(std::memory_order_acquire));
-  }
-  return made.get();
+  auto& slot = firing[static_cast<std::size_t>(cpu.id)];
+  FiringCpu* made = slot.load(std::memory_order_relaxed);
+  if (made != nullptr) return made;
+  made = FiringCpu::make();
+  if (made == nullptr) return nullptr;
+  firing_cpus.emplace_back(made);
+  made->framework = this;
+  show_table(*made, *table.load(std::memory_order_acquire));
+  slot.store(made, std::memory_order_release);
+  return made;
 }
 
 void Framework::Impl::grow_table(ProbeId probe) {
@@ -121,9 +137,7 @@ void Framework::Impl::grow_table(ProbeId probe) {
   }
   const std::lock_guard lock(firing_mutex);
   table.store(next.get(), std::memory_order_release);
-  for (const auto& cpu : firing) {
-    if (cpu != nullptr) show_table(*cpu, *next);
-  }
+  for (const auto& cpu : firing_cpus) show_table(*cpu, *next);
   tables.push_back(std::move(next));
 }
 

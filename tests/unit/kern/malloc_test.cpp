@@ -2,6 +2,9 @@
 // The hot functions' edges: guards, twins, threads without a CPU, hooks that misbehave.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <dtmalloc/kern/inline.hpp>
 #include <thread>
 
 #include "smp/functions.hpp"
@@ -24,6 +27,27 @@ TEST(Malloc, UnboundThreadUsesTheDefaultKernel) {
   }).join();
   EXPECT_EQ(m.stats().numfrees, 1u);
   EXPECT_EQ(Kernel::current(), nullptr);
+}
+
+TEST(Malloc, InlinedIsTheSameMalloc) {
+  Machine m;
+  void* small = inline_malloc(100, &m.type, kM_WAITOK);
+  void* again = inline_malloc(100, &m.type, kM_WAITOK);
+  void* large = inline_malloc(70000, &m.type, kM_WAITOK);
+  std::memset(small, 1, 128);
+  kern_free(small, &m.type);
+  auto* zeroed = static_cast<const char*>(inline_malloc(100, &m.type, kM_WAITOK | kM_ZERO));
+  EXPECT_EQ(zeroed, small);
+  EXPECT_EQ(std::count(zeroed, zeroed + 128, '\0'), 128);
+  EXPECT_EQ(m.stats().numallocs, 4u);
+  EXPECT_EQ(m.stats().memalloced, 3u * 128 + 73728);
+  for (const void* block : {static_cast<const void*>(again), static_cast<const void*>(large),
+                            static_cast<const void*>(zeroed)})
+    inline_free(const_cast<void*>(block), &m.type);
+  EXPECT_EQ(m.stats().numfrees, 4u);
+  EXPECT_EQ(m.stats().memfreed, m.stats().memalloced);
+  EXPECT_NE(panic_of([&] { inline_free(&m, &m.type); }).find("has not been allocated"),
+            std::string::npos);
 }
 
 TEST(Malloc, ThreadGoesFromKernelToKernel) {

@@ -167,6 +167,21 @@ TEST(Clock, SpinningRunsNothing) {
   EXPECT_GE(real.now(), before + 1000000);
 }
 
+TEST(Clock, SpinningBeyondADeadlineIsNoticed) {
+  Clock clock(false);
+  Watch watch;
+  int told = 0;
+  watch.overdue = [&] { ++told; };
+  watch.deadline = 50;
+  clock.schedule(
+      10, 100, [] {}, watch);
+  clock.advance(10);
+  clock.spin(40);
+  EXPECT_EQ(told, 0);
+  clock.spin(1);
+  EXPECT_EQ(told, 1);
+}
+
 TEST(Clock, CancelledCalloutDoesNotRun) {
   Clock clock(false);
   bool ran = false;

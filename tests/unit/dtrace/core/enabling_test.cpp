@@ -105,6 +105,32 @@ TEST_F(EnablingTest, DisabledProbeFiresNothing) {
   EXPECT_EQ(seen.id, 0u);
 }
 
+// A CPU knows some thousands of probes at a time by their ids' low bits.
+TEST_F(EnablingTest, ProbesWhoseIdsAreFarApartDoNotMixUp) {
+  constexpr ProbeId kMany = 3 * 4096 + 2;
+  for (ProbeId id = 3; id <= kMany; ++id)
+    framework.probe_create(provider.id, "m", "g", "p" + std::to_string(id), 0, nullptr);
+  std::vector<std::string> order;
+  Seen near{&order, "near", {}, 0};
+  Seen far{&order, "far", {}, 0};
+  Seen both{&order, "both", {}, 0};
+  const auto name = [](ProbeId id) { return "p" + std::to_string(id); };
+  ASSERT_TRUE(framework.enable({"fake", "", "", name(5), 0}, note, &near));
+  ASSERT_TRUE(framework.enable({"fake", "", "", name(5 + 4096), 0}, note, &far));
+  ASSERT_TRUE(framework.enable({"fake", "", "", name(5 + 4096), 0}, note, &both));
+  for (int round = 0; round < 2; ++round) {
+    fire(5);
+    fire(5 + 2 * 4096);
+    fire(5 + 4096);
+    fire(5 + 4096);
+    EXPECT_EQ(both.id, 5u + 4096);
+  }
+  const std::vector<std::string> once{"near", "far", "both", "far", "both"};
+  std::vector<std::string> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  EXPECT_EQ(order, twice);
+}
+
 TEST_F(EnablingTest, FindsTheFrameworkOnACpuThatJoinsLater) {
   CpuSet growing{SmpConfig{.count = 1}};
   AddressMap map;

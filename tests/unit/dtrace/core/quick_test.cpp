@@ -226,6 +226,14 @@ TEST_F(QuickRun, RecordsAsTheInterpreterDoes) {
   }
 }
 
+// What a CPU knows of a clause does not outlive the tracing.
+TEST_F(QuickRun, NothingBehindExitRuns) {
+  const std::string out =
+      of("dtmalloc::aa:malloc {@a = count();} dtmalloc::aa:malloc /arg3 == 1024 && n++ == 1/ "
+         "{exit(0);} dtmalloc::aa:malloc {@b = sum(2);} END {printa(\"%@d \", @a); printa(@b);}");
+  EXPECT_EQ(out, "4 \n                6\n\n");
+}
+
 // Records of a full buffer are dropped, and a clause that finds no room does not aggregate either.
 TEST_F(QuickRun, DropsAsTheInterpreterDoes) {
   const std::string head = "#pragma D option bufsize=64\ndtmalloc:::malloc {@ = count(); ";
