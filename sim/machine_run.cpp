@@ -36,7 +36,8 @@ MachineRun::MachineRun(const workload::Workload& workload, const KernelConfig& c
                    [this](const Diagnostic& d) {
                      if (!bounds_.silent) note(d);
                    },
-               .no_probe_sites = bounds.no_probe_sites}) {
+               .no_probe_sites = bounds.no_probe_sites,
+               .keep_owners = bounds.keep_owners}) {
   if (manner == whole) progress_.emplace();
   CpuSet& cpus = kernel_.cpus();
   cpus.set_console([this](std::string_view text) {
@@ -80,6 +81,7 @@ const workload::Outcome& MachineRun::run() {
     run_passes();
     tracing_ended_ = tracing_ && tracing_->session().done();
   }
+  runner_.begin_ledger();
   end_progress();
   if (outcome_.error) message(to_string(*outcome_.error));
   if (outcome_.panic) tell_panic();

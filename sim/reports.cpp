@@ -10,6 +10,7 @@
 #include <charconv>
 #include <dtmalloc/report/memory.hpp>
 #include <dtmalloc/report/report.hpp>
+#include <dtmalloc/workload/run.hpp>
 #include <set>
 
 #include "ledger_reports.hpp"
@@ -285,7 +286,7 @@ constexpr std::array kReports{
     ReportKind{"zone-stats-stream", "FILE", "the bytes of vm.zone_stats", kValue, kJson,
                open_stream, zone_stats_stream},
     ReportKind{"leaks", "by-stack|TYPE", "what lives, by type and call site", !kValue, kJson,
-               read_leaks, leaks, LedgerNeed::blocks},
+               read_leaks, leaks, LedgerNeed::owners},
     ReportKind{"peaks", "TYPE", "the most that each type held at once", !kValue, kJson,
                read_of_type, peaks, LedgerNeed::sums},
     ReportKind{"waste", "TYPE", "what rounding costs", !kValue, kJson, read_of_type, waste,
@@ -367,23 +368,35 @@ std::optional<ReportError> read_list(const std::string& list, const std::string&
 
 }  // namespace
 
-void prepare_ledger(const std::vector<std::string>& lists, KernelConfig& config) {
+bool prepare_ledger(const RunOptions& options, KernelConfig& config) {
   LedgerNeed need = LedgerNeed::none;
+  bool of_owners = false;
   std::uint64_t series = 0;
-  for (const std::string& list : lists) {
+  for (const std::string& list : options.reports) {
     for (const std::string& item : items_of(list)) {
       const auto [name, value] = split(item);
       const ReportKind* kind = find_kind(name);
-      if (kind != nullptr) need = std::max(need, kind->ledger);
+      if (kind == nullptr) continue;
+      if (kind->ledger == LedgerNeed::owners)
+        of_owners = true;
+      else
+        need = std::max(need, kind->ledger);
       if (name == "series") series = workload::parse_time(value).value_or(0);
     }
   }
-  if (need == LedgerNeed::none) return;
+  if (of_owners) {
+    // JSON says what the ledger itself had no room for.
+    if (need == LedgerNeed::none && options.libxo.empty() && workload::owners_suffice(config))
+      return true;
+    need = LedgerNeed::blocks;
+  }
+  if (need == LedgerNeed::none) return false;
   if (!config.ledger) {
     config.ledger.emplace();
     if (need == LedgerNeed::sums) config.ledger->blocks = config.ledger->addresses = 0;
   }
   config.ledger->series = series;
+  return false;
 }
 
 bool read_reports(const RunOptions& options, bool by_default, ReportContext context,

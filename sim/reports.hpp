@@ -37,8 +37,9 @@ ReportError unknown_name(std::string message, const std::string& asked,
 
 struct Report;
 
-// The books beyond the kernel that a report is made from: sums alone, or every block.
-enum class LedgerNeed : std::uint8_t { none, sums, blocks };
+// The books beyond the kernel that a report is made from: what lives, which the run's names can
+// tell; sums alone; or every block.
+enum class LedgerNeed : std::uint8_t { none, owners, sums, blocks };
 
 // A new report is a printer in src/report, a row of the table, a line in sim/README.md and
 // sim/dtmalloc.1, and a golden case.
@@ -64,8 +65,9 @@ struct Report {
   std::shared_ptr<Output> file = nullptr;  // where it goes, if not to the results
 };
 
-// Turns the ledger on if a report of the lists is made from it.
-void prepare_ledger(const std::vector<std::string>& lists, KernelConfig& config);
+// Turns the ledger on if a report of the options is made from it. True: it is enough that the run
+// keeps the owners of its names.
+bool prepare_ledger(const RunOptions& options, KernelConfig& config);
 // Reads the lists of --report; without any, the table of vmstat -m if `by_default`. False: a
 // message was printed, and `status` is the exit status.
 bool read_reports(const RunOptions& options, bool by_default, ReportContext context,

@@ -16,12 +16,12 @@ namespace {
 class Run {
  public:
   Run(const RunOptions& options, const workload::Workload& workload, const KernelConfig& config,
-      std::vector<std::string> inputs, Output& output)
+      bool keep_owners, std::vector<std::string> inputs, Output& output)
       : options_(options),
         inputs_(std::move(inputs)),
         workload_(workload),
         output_(output),
-        machine_(workload, config, output, MachineRun::whole) {}
+        machine_(workload, config, output, MachineRun::whole, {.keep_owners = keep_owners}) {}
 
   // Nothing: refused, and `refusal` is the exit status; a program's own statuses never are one.
   std::optional<int> all(const std::vector<dtrace::ProgramSource>& sources, int& refusal) {
@@ -123,7 +123,7 @@ int run_command(const RunOptions& options) {
   }
   auto config = machine_config(*workload, options.machine);
   if (!config) return kUsage;
-  prepare_ledger(options.reports, *config);
+  const bool keep_owners = prepare_ledger(options, *config);
   std::vector<std::string> inputs{options.workload};
   for (const ProgramOption& program : options.tracing.programs) {
     if (program.script) inputs.push_back(program.text);
@@ -132,7 +132,8 @@ int run_command(const RunOptions& options) {
   if (output == nullptr) return kRefused;
   const InterruptGuard interrupts;
   int refusal = kRefused;
-  const auto status = Run(options, *workload, *config, inputs, *output).all(sources, refusal);
+  const auto status =
+      Run(options, *workload, *config, keep_owners, inputs, *output).all(sources, refusal);
   if (!status && !to_standard_output(options.output)) return refusal;
   if (!output->commit()) return kRefused;
   return status.value_or(refusal);

@@ -43,9 +43,8 @@ void Runner::State::fail(const Op& op, const Value& value, const char* tag, std:
   throw RunError{std::move(d)};
 }
 
-std::uint64_t Runner::State::size_value(Thread& thread, const Op& op, const Value& value,
-                                        const char* what) {
-  if (value.expr == kNone) return static_cast<std::uint64_t>(value.number);
+std::uint64_t Runner::State::size_expr(Thread& thread, const Op& op, const Value& value,
+                                       const char* what) {
   const std::int64_t n = evaluate(thread, op, value.expr);
   if (n < 0) {
     fail(op, value, "WL_RANGE", "the " + std::string(what) + " is negative: " + std::to_string(n));
@@ -57,8 +56,7 @@ std::int64_t Runner::State::evaluate(Thread& thread, const Op& op, const Value& 
   return value.expr == kNone ? value.number : evaluate(thread, op, value.expr);
 }
 
-std::int64_t Runner::State::evaluate(Thread& thread, const Op& op, Index index) {
-  const Expr& expr = workload.exprs[index];
+std::int64_t Runner::State::evaluate_expr(Thread& thread, const Op& op, const Expr& expr) {
   switch (expr.kind) {
     case Expr::Kind::number:
       return expr.number;

@@ -13,7 +13,7 @@
 namespace dtmalloc::workload {
 namespace {
 
-constexpr std::uint64_t kLookMask = 1023;  // operations between two looks at the clock's check
+constexpr std::atomic<bool> kNoAttention{false};
 
 // Leaves the critical section, interrupt or no-sleep region that it entered.
 class ContextGuard {
@@ -54,11 +54,15 @@ Runner::State::State(const Workload& w, Kernel& k, RunHooks h)
       cpus(k.cpus()),
       clock(k.cpus().clock()),
       op_cost(k.config().op_cost),
-      virtual_clock(!k.cpus().clock().is_real()),
+      attention(hooks.attention != nullptr ? hooks.attention : &kNoAttention),
       main{.random = Random(k.config().seed), .self = &k.cpus().current_thread()},
       names(w.names.size()),
       types(w.types.size(), nullptr),
-      zones(w.zones.size(), nullptr) {
+      zones(w.zones.size(), nullptr),
+      quick(w.bodies.size()),
+      malloc_function(hooks.no_probe_sites ? kern_malloc_nohooks : kern_malloc),
+      free_function(hooks.no_probe_sites ? kern_free_nohooks : kern_free) {
+  if (clock.is_real()) unusual |= kRealClock;
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (w.types[i].builtin) types[i] = k.type_by_symbol(w.types[i].symbol);
   }
@@ -73,6 +77,7 @@ void Runner::State::type_statement(const Op& op) {
   const TypeDecl& type = workload.types[op.type];
   malloc_type*& mtp = types[op.type];
   if (mtp != nullptr) {
+    begin_ledger();
     // One of the kernel's own takes this place in the order of registration.
     kernel.malloc_uninit(mtp);
     kernel.malloc_init(mtp);
@@ -120,14 +125,11 @@ Result<void> Runner::State::history(const Op& op) {
 
 // --- blocks
 
-Slot* Runner::State::find(Thread& thread, const Op& op, const BlockRef& ref) {
+Slot* Runner::State::find_indexed(Thread& thread, const Op& op, const BlockRef& ref) {
   NameStore& store = names[ref.name];
-  if (ref.first == kNone) return store.scalar.set ? &store.scalar : nullptr;
   const std::int64_t first = evaluate(thread, op, ref.first);
-  if (ref.second == kNone && first >= 0 && static_cast<std::uint64_t>(first) < store.dense.size()) {
-    Slot& slot = store.dense[static_cast<std::size_t>(first)];
-    return slot.set ? &slot : nullptr;
-  }
+  if (ref.second == kNone && static_cast<std::uint64_t>(first) < store.dense.size())
+    return &store.dense[static_cast<std::size_t>(first)];
   const std::int64_t second = ref.second == kNone ? 0 : evaluate(thread, op, ref.second);
   const auto found = store.sparse.find({first, second});
   return found == store.sparse.end() ? nullptr : &found->second;
@@ -141,84 +143,60 @@ std::string Runner::State::name_of(Thread& thread, const Op& op, const BlockRef&
   return text + ']';
 }
 
-Slot& Runner::State::get(Thread& thread, const Op& op, const BlockRef& ref) {
-  while (true) {
-    if (Slot* slot = find(thread, op, ref)) return *slot;
-    const std::string name = name_of(thread, op, ref);
-    if (alive <= 1 || thread.contexts != 0) {
-      fail(op, "WL_UNSET_BLOCK", "the block " + name + " is not set at this point");
-    }
-    NameStore& store = names[ref.name];
-    ++store.waiters;
-    --alive;
-    cpus.sleep_on(&store, "use of " + name, "the block to be set");
-    if (ending) throw RunEnd{};
+void Runner::State::wait_for(Thread& thread, const Op& op, const BlockRef& ref) {
+  const std::string name = name_of(thread, op, ref);
+  if (alive <= 1 || thread.contexts != 0) {
+    fail(op, "WL_UNSET_BLOCK", "the block " + name + " is not set at this point");
   }
-}
-
-void Runner::State::put(Thread& thread, const Op& op, const BlockRef& ref, void* addr, Index type) {
   NameStore& store = names[ref.name];
-  const Slot slot{addr, type, true};
-  if (ref.first == kNone) {
-    store.scalar = slot;
-  } else {
-    const std::int64_t first = evaluate(thread, op, ref.first);
-    const std::size_t size = store.dense.size();
-    if (ref.second == kNone && first >= 0 && static_cast<std::uint64_t>(first) <= size &&
-        (static_cast<std::uint64_t>(first) < size || store.sparse.empty())) {
-      if (static_cast<std::uint64_t>(first) == size) store.dense.emplace_back();
-      store.dense[static_cast<std::size_t>(first)] = slot;
-    } else {
-      const std::int64_t second = ref.second == kNone ? 0 : evaluate(thread, op, ref.second);
-      store.sparse[{first, second}] = slot;
-    }
-  }
-  if (store.waiters != 0) wake(store);
+  ++store.waiters;
+  --alive;
+  cpus.sleep_on(&store, "use of " + name, "the block to be set");
+  if (ending()) throw RunEnd{};
 }
 
-// Whoever is woken is alive from here on, although it runs later.
-void Runner::State::wake(NameStore& store) {
-  alive += store.waiters;
-  store.waiters = 0;
-  cpus.wakeup(&store);
+Slot& Runner::State::make(Thread& thread, const Op& op, const BlockRef& ref) {
+  NameStore& store = names[ref.name];
+  const std::int64_t first = evaluate(thread, op, ref.first);
+  if (ref.second == kNone) {
+    const auto at = static_cast<std::uint64_t>(first);
+    if (at < store.dense.size()) return store.dense[at];
+    if (at == store.dense.size() && store.sparse.empty()) return store.dense.emplace_back();
+  }
+  const std::int64_t second = ref.second == kNone ? 0 : evaluate(thread, op, ref.second);
+  return store.sparse[{first, second}];
 }
 
-malloc_type* Runner::State::type_of(const Op& op, Index index) {
-  malloc_type* mtp = types[index];
-  if (mtp == nullptr) {
-    fail(op, "WL_UNREGISTERED_TYPE",
-         "the type " + workload.types[index].symbol + " is not registered yet");
-  }
-  return mtp;
+void Runner::State::unregistered(const Op& op, Index type) const {
+  fail(op, "WL_UNREGISTERED_TYPE",
+       "the type " + workload.types[type].symbol + " is not registered yet");
 }
 
 // --- operations
 
-void Runner::State::set_site(Thread& thread, const Op& op) {
-  thread.self->line = op.line;
-  if (thread.site == op.site) return;
-  thread.site = op.site;
-  if (op.site == kNone) {
+void Runner::State::change_site(Thread& thread, Index site) {
+  thread.site = site;
+  if (site == kNone) {
     thread.self->call_sites.clear();
   } else {
-    thread.self->call_sites = workload.sites[op.site];
+    thread.self->call_sites = workload.sites[site];
   }
 }
 
+// Any allocation but that of step().
 void Runner::State::allocate(Thread& thread, const Op& op) {
   // The drawn index is drawn once: evaluate it before the size only when it is set.
   malloc_type* mtp = type_of(op, op.type);
-  const std::uint64_t size = size_value(thread, op, op.value, "size");
+  std::uint64_t size = size_value(thread, op, op.value, "size");
   const MallocFlags flags = MallocFlags::from_bits(op.flags);
   void* addr = nullptr;
   switch (op.kind) {
-    case OpKind::malloc:
-      addr = hooks.no_probe_sites ? kern_malloc_nohooks(size, mtp, op.flags)
-                                  : kern_malloc(size, mtp, op.flags);
+    case OpKind::mallocarray: {
+      const std::uint64_t count = size_value(thread, op, op.extra, "size");
+      addr = kernel.mallocarray(size, count, mtp, flags);
+      size *= count;
       break;
-    case OpKind::mallocarray:
-      addr = kernel.mallocarray(size, size_value(thread, op, op.extra, "size"), mtp, flags);
-      break;
+    }
     case OpKind::malloc_aligned:
       addr = kernel.malloc_aligned(size, size_value(thread, op, op.extra, "alignment"), mtp, flags);
       break;
@@ -228,11 +206,11 @@ void Runner::State::allocate(Thread& thread, const Op& op) {
     default:
       addr = place(thread, op, size, mtp);
   }
-  put(thread, op, op.target, addr, op.type);
+  put(thread, op, addr, size);
 }
 
-// An allocation that says where from.
-void* Runner::State::place(Thread& thread, const Op& op, std::uint64_t size, malloc_type* mtp) {
+// An allocation that says where from. An array's size becomes that of the whole.
+void* Runner::State::place(Thread& thread, const Op& op, std::uint64_t& size, malloc_type* mtp) {
   const Placement from = op.detail == kNone ? Placement{} : workload.placements[op.detail];
   const domainset set = to_domainset(from);
   const MallocFlags flags = MallocFlags::from_bits(op.flags);
@@ -244,9 +222,12 @@ void* Runner::State::place(Thread& thread, const Op& op, std::uint64_t size, mal
     case OpKind::malloc_domainset_aligned:
       return kernel.malloc_domainset_aligned(size, size_value(thread, op, op.extra, "alignment"),
                                              mtp, &set, flags);
-    case OpKind::mallocarray_domainset:
-      return kernel.mallocarray_domainset(size, size_value(thread, op, op.extra, "size"), mtp, &set,
-                                          flags);
+    case OpKind::mallocarray_domainset: {
+      const std::uint64_t count = size_value(thread, op, op.extra, "size");
+      void* addr = kernel.mallocarray_domainset(size, count, mtp, &set, flags);
+      size *= count;
+      return addr;
+    }
     default:
       break;
   }
@@ -260,13 +241,18 @@ void* Runner::State::place(Thread& thread, const Op& op, std::uint64_t size, mal
 }
 
 void Runner::State::reallocate(Thread& thread, const Op& op) {
-  void* old = get(thread, op, op.source).addr;
+  Slot& source = get(thread, op, op.source);
+  const Slot old = source;
   malloc_type* mtp = type_of(op, op.type);
   const std::uint64_t size = size_value(thread, op, op.value, "size");
   const MallocFlags flags = MallocFlags::from_bits(op.flags);
-  void* addr = op.kind == OpKind::realloc ? kernel.realloc(old, size, mtp, flags)
-                                          : kernel.reallocf(old, size, mtp, flags);
-  put(thread, op, op.target, addr, op.type);
+  const bool known = ending(old, op.type) != nullptr;
+  void* addr = op.kind == OpKind::realloc ? kernel.realloc(old.addr, size, mtp, flags)
+                                          : kernel.reallocf(old.addr, size, mtp, flags);
+  if (known && owners != nullptr)
+    reallocated(thread, op, source, old, addr, size);
+  else
+    put(thread, op, addr, size);
 }
 
 // The address at the statement's offset from a block. Only the arena has addresses to free.
@@ -286,103 +272,36 @@ void* Runner::State::shifted(Thread& thread, const Op& op, void* addr) {
   return const_cast<void*>(host);
 }
 
-void Runner::State::release(Thread& thread, const Op& op) {
-  const Slot slot = get(thread, op, op.target);
+// Any free but that of step().
+void Runner::State::release(Thread& thread, const Op& op, const Slot& slot) {
   if (op.type == kNone && slot.type == kNone)
     fail(op, "WL_NO_TYPE",
          "the block came from a zone: it goes back with uma_zfree, or under a type");
   malloc_type* mtp = type_of(op, op.type == kNone ? slot.type : op.type);
   void* addr = slot.addr;
-  if (op.extra.number != 0 || op.extra.expr != kNone) addr = shifted(thread, op, addr);
+  Owners::Entry* ends = nullptr;
+  if (op.extra.number != 0 || op.extra.expr != kNone) {
+    begin_ledger();
+    addr = shifted(thread, op, addr);
+  } else {
+    ends = ending(slot, op.type == kNone ? slot.type : op.type);
+  }
   switch (op.kind) {
     case OpKind::free:
-      return hooks.no_probe_sites ? kern_free_nohooks(addr, mtp) : kern_free(addr, mtp);
+      free_function(addr, mtp);
+      break;
     case OpKind::zfree:
-      return kernel.zfree(addr, mtp);
+      kernel.zfree(addr, mtp);
+      break;
     default:
-      return kernel.contigfree(addr, kernel.block_size(addr), mtp);
+      kernel.contigfree(addr, kernel.block_size(addr), mtp);
   }
-}
-
-void Runner::State::repeat(Thread& thread, const Op& op) {
-  const std::int64_t count = count_of(op, evaluate(thread, op, op.value));
-  const std::vector<Op>& body = workload.bodies[op.body];
-  const int slot = thread.depth++;
-  for (std::int64_t i = 0; i < count; ++i) {
-    thread.loops[static_cast<std::size_t>(slot)] = i;
-    statements(thread, body, 0);
-    // An empty body must not keep the run from being ended.
-    if (body.empty()) after_operation();
-  }
-  thread.depth = slot;
+  if (ends != nullptr) ends->freed = event(thread, op);
 }
 
 void Runner::State::context(Thread& thread, const Op& op) {
   const ContextGuard guard(thread, op.kind);
   statements(thread, workload.bodies[op.body], 0);
-}
-
-void Runner::State::spawn(Thread& thread, const Op& op) {
-  if (thread.contexts != 0) {
-    fail(op, "WL_CONTEXT", "a thread cannot be started inside critical, interrupt or nosleep");
-  }
-  const ThreadDecl& decl = workload.threads[op.detail];
-  const auto number = [&](const std::optional<Value>& value, int otherwise) {
-    if (!value) return otherwise;
-    const std::int64_t n = evaluate(thread, op, *value);
-    if (n < 0 || n > 0x7fffffff)
-      fail(op, *value, "WL_RANGE", "a number of the thread is out of range");
-    return static_cast<int>(n);
-  };
-  SimThread attributes;
-  attributes.execname = decl.execname.empty() ? decl.name : decl.execname;
-  attributes.pid = number(decl.pid, attributes.pid);
-  attributes.ppid = number(decl.ppid, attributes.ppid);
-  attributes.tid = number(decl.tid, attributes.tid);
-  attributes.uid = number(decl.uid, attributes.uid);
-  attributes.gid = number(decl.gid, attributes.gid);
-  const int cpu = decl.cpu ? cpu_of(op, *decl.cpu, evaluate(thread, op, *decl.cpu)) : curcpu->id;
-  Thread child{.random = Random(thread.random.next()), .loops = thread.loops};
-  child.depth = thread.depth;
-  ++alive;
-  threaded = true;
-  cpus.spawn(attributes, cpu,
-             [state = shared_from_this(), child, &op] { state->thread_body(child, op); });
-}
-
-void Runner::State::thread_body(Thread thread, const Op& op) {
-  thread.self = &cpus.current_thread();
-  try {
-    if (!ending) statements(thread, workload.bodies[op.body], 0);
-  } catch (const KernelPanic& panic) {
-    note_panic(thread, panic);
-    ending = true;
-  } catch (RunError& error) {
-    if (!outcome.error) outcome.error = std::move(error.diagnostic);
-    ending = true;
-  } catch (const RunEnd&) {
-    ending = true;
-  }
-  --alive;
-  if (ending || alive <= 1) end_all();
-}
-
-// The panic reaches every thread: the first is who caused it. A deadlock is of all whom it names.
-void Runner::State::note_panic(const Thread& thread, const KernelPanic& panic) {
-  const SimThread& self = *thread.self;
-  const std::string text = panic.what();
-  const bool deadlock = text.starts_with("deadlock: ");
-  const bool named = text.find("(tid " + std::to_string(self.tid) + "): ") != text.npos;
-  if (deadlock ? named : !outcome.panic)
-    outcome.panic_places.push_back({self.execname, self.tid, self.line});
-  if (!outcome.panic) outcome.panic = panic;
-}
-
-// Threads that wait for a block look again: it may never come.
-void Runner::State::end_all() {
-  for (NameStore& store : names) {
-    if (store.waiters != 0) wake(store);
-  }
 }
 
 void Runner::State::expect(Thread& thread, const Op& op) {
@@ -398,7 +317,6 @@ void Runner::State::expect(Thread& thread, const Op& op) {
 }
 
 void Runner::State::operation(Thread& thread, const Op& op) {
-  set_site(thread, op);
   switch (op.kind) {
     case OpKind::malloc:
     case OpKind::mallocarray:
@@ -414,7 +332,7 @@ void Runner::State::operation(Thread& thread, const Op& op) {
     case OpKind::free:
     case OpKind::zfree:
     case OpKind::contigfree:
-      return release(thread, op);
+      return release(thread, op, get(thread, op, op.target));
     case OpKind::realloc:
     case OpKind::reallocf:
       return reallocate(thread, op);
@@ -445,20 +363,13 @@ void Runner::State::operation(Thread& thread, const Op& op) {
              "a thread cannot leave its CPU inside critical, interrupt or nosleep");
       }
       cpus.move_to(cpu_of(op, op.value, id));
+      thread.where.cpu = curcpu->id;
       return;
     }
     case OpKind::wait:
       return wait(thread, op);
     case OpKind::join:
-      if (thread.self != main.self) fail(op, "WL_CONTEXT", "only the main thread joins the others");
-      if (thread.contexts != 0)
-        fail(op, "WL_CONTEXT", "join inside critical, interrupt or nosleep");
-      if (!threaded) return;
-      --alive;
-      end_all();
-      cpus.join_all();
-      ++alive;
-      return;
+      return join(thread, op);
     case OpKind::unload: {
       malloc_type* mtp = type_of(op, op.type);
       const TypeStats s = kernel.type_stats(*mtp);
@@ -466,6 +377,7 @@ void Runner::State::operation(Thread& thread, const Op& op) {
           static_cast<std::int64_t>(s.memalloced - s.memfreed) > 0) {
         ++outcome.leaked_types;
       }
+      begin_ledger();
       kernel.malloc_uninit(mtp);
       return;
     }
@@ -474,48 +386,61 @@ void Runner::State::operation(Thread& thread, const Op& op) {
     case OpKind::poke:
       return poke(thread, op);
     case OpKind::load:
+      begin_ledger();
       kernel.malloc_init(type_of(op, op.type));
       return;
   }
 }
 
-void Runner::State::after_operation() {
+void Runner::State::after_unusual() {
   bool asked = false;
-  if (virtual_clock) {
+  if ((unusual & kRealClock) == 0) {
     asked = !clock.advance(op_cost);
   } else {
     clock.run_due();
   }
-  if (threaded) cpus.operation_done();
+  if (threaded()) cpus.operation_done();
   if ((operations & kLookMask) == 0) asked = asked || clock.interrupted();
-  if (asked || (hooks.attention != nullptr && hooks.attention->load(std::memory_order_relaxed))) {
-    attend();
-  }
-  if (ending) throw RunEnd{};
+  if (asked || attention->load(std::memory_order_relaxed)) attend();
+  if (ending()) throw RunEnd{};
 }
 
 void Runner::State::attend() {
-  if (hooks.attend && !hooks.attend()) outcome.stopped = ending = true;
-  if (ending) throw RunEnd{};
+  if (hooks.attend && !hooks.attend()) {
+    outcome.stopped = true;
+    end();
+  }
+  if (ending()) throw RunEnd{};
 }
 
-void Runner::State::wait(Thread& thread, const Op& op) {
-  const std::uint64_t ns = size_value(thread, op, op.value, "time");
-  if (virtual_clock && !clock.can_advance(ns)) {
-    fail(op, "WL_RANGE",
-         "the clock would pass its end, " + std::to_string(Clock::kEndOfTime) + " ns after boot");
+// What a load consists of costs no further call.
+void Runner::State::step(Thread& thread, const Op& op) {
+  set_site(thread, op.line, op.site);
+  if (op.kind == OpKind::malloc) {
+    malloc_type* mtp = type_of(op, op.type);
+    const std::uint64_t size = size_value(thread, op, op.value, "size");
+    put(thread, op, malloc_function(size, mtp, op.flags), size);
+  } else if (op.kind == OpKind::free) {
+    const Slot& slot = get(thread, op, op.target);
+    const Index type = op.type == kNone ? slot.type : op.type;
+    if (type != kNone && op.extra.number == 0 && op.extra.expr == kNone) {
+      malloc_type* mtp = type_of(op, type);
+      Owners::Entry* const ends = ending(slot, type);
+      free_function(slot.addr, mtp);
+      if (ends != nullptr) ends->freed = event(thread, op);
+    } else {
+      release(thread, op, slot);
+    }
+  } else {
+    operation(thread, op);
   }
-  const std::uint64_t until = clock.after(ns);
-  while (!cpus.sleep_until(until) && clock.now() < until) attend();
-  if (ending) throw RunEnd{};
+  ++operations;
+  after_operation();
 }
 
 void Runner::State::statements(Thread& thread, const std::vector<Op>& ops, std::size_t from) {
-  for (std::size_t i = from; i < ops.size(); ++i) {
-    operation(thread, ops[i]);
-    ++operations;
-    after_operation();
-  }
+  const Op* const end = ops.data() + ops.size();
+  for (const Op* op = ops.data() + from; op != end; ++op) step(thread, *op);
 }
 
 // --- Runner
@@ -553,7 +478,7 @@ const Slot* Runner::State::slot(std::string_view name) const {
     const NameDecl& decl = workload.names[i];
     if (decl.arity != arity || decl.text != name.substr(0, bracket)) continue;
     const NameStore& store = names[i];
-    if (arity == 0) return store.scalar.set ? &store.scalar : nullptr;
+    if (arity == 0) return store.scalar.is_set() ? &store.scalar : nullptr;
     const std::int64_t first = indexes[0];
     if (arity == 1 && first >= 0 && static_cast<std::uint64_t>(first) < store.dense.size())
       return &store.dense[static_cast<std::size_t>(first)];
@@ -588,25 +513,26 @@ Result<void> Runner::boot() {
 
 Outcome Runner::run() {
   State& s = *state_;
+  s.keep_owners();
   try {
     s.statements(s.main, s.workload.bodies.at(0), s.workload.boot_statements());
   } catch (const KernelPanic& panic) {
     s.note_panic(s.main, panic);
-    s.ending = true;
+    s.end();
   } catch (RunError& error) {
     if (!s.outcome.error) s.outcome.error = std::move(error.diagnostic);
-    s.ending = true;
+    s.end();
   } catch (const RunEnd&) {
-    s.ending = true;
+    s.end();
   }
   --s.alive;
-  if (s.threaded) {
+  if (s.threaded()) {
     try {
       s.end_all();
       s.cpus.join_all();
     } catch (const KernelPanic& panic) {
       // A run that was ended by force may leave threads that nobody can wake.
-      if (!s.outcome.panic && !s.ending) s.outcome.panic = panic;
+      if (!s.outcome.panic && !s.ending()) s.outcome.panic = panic;
     }
   }
   s.outcome.operations = s.operations;

@@ -30,7 +30,9 @@ void Runner::State::zone_operation(Thread& thread, const Op& op) {
       uma_zone* zone = zone_of(op);
       void* item = (zone_flags_of(op) & UMA_ZONE_PCPU) != 0 ? uma_zalloc_pcpu(zone, op.flags)
                                                             : uma_zalloc(zone, op.flags);
-      return put(thread, op, op.target, item, kNone);
+      Slot& slot = set(thread, op, item, kNone);
+      if (owners != nullptr) owners->forget(slot.owner);
+      return;
     }
     case OpKind::uma_zfree: {
       void* item = get(thread, op, op.target).addr;

@@ -40,7 +40,14 @@ struct RunHooks {
   // malloc and free are the functions without probe sites (kern_malloc_nohooks): nothing fires
   // there. For who measures what the sites cost.
   bool no_probe_sites = false;
+  // The run keeps account of who allocated the blocks that its names hold, where owners_suffice():
+  // the ledger then begins when Runner::begin_ledger() is called, or before that when only it can
+  // tell what happens. Until then the kernel's fast paths are taken.
+  bool keep_owners = false;
 };
+// Whether the names' owners can stand for the ledger on such a machine, with what reports of live
+// blocks show.
+bool owners_suffice(const KernelConfig& config);
 
 // Where a thread of the workload stood.
 struct ThreadPlace {
@@ -75,6 +82,10 @@ class Runner {
   Outcome run_again();
   // No statement after boot registers, makes or destroys a type or a zone.
   bool repeatable() const;
+
+  // The kernel has a ledger from here on, if the owners were kept: what lives, who allocated it,
+  // what was freed wrongly.
+  void begin_ledger();
 
   // Operations done so far; safe from any thread.
   std::uint64_t operations() const;
