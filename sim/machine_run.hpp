@@ -16,7 +16,7 @@ namespace dtmalloc::sim {
 
 // How a workload is run, and what is measured. What counts begins after a warm-up.
 struct RunBounds {
-  bool silent = false;  // only what ends the run is said
+  bool silent = false;                               // only what ends the run is said
   bool no_probe_sites = false, keep_owners = false;  // RunHooks
   // Of the operations' first pass, in virtual ns: what counts begins, the run ends. None: at its
   // end if there are others, else at its start; at the end of all.
