@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A malloc and a free against the peers: tight pairs of each class, random sizes, batches.
 //
-// Contenders: `ours` (out of line, statistics on, probes compiled in and disabled), `absent` (no
-// hooks compiled in), `other` (another type is traced), `enabled` (this type is, by an empty hook),
-// `null` (the harness), and the peers.
+// Contenders: `ours` (out of line, statistics on, probes compiled in and disabled), `inlined` (the
+// same in the caller), `absent` (no hooks compiled in), `other` (another type is traced), `enabled`
+// (this type is, by an empty hook), `null` (the harness), and the peers.
 #include <memory>
 #include <string>
 
@@ -49,6 +49,7 @@ std::vector<Contender> all_contenders(const std::shared_ptr<Stage>& stage, Make 
                     [stage, &machine] { machine.leave(); }});
   };
   on(stage->plain, "ours", make(kernel_calls(), stage->types));
+  on(stage->plain, "inlined", make(InlinedCalls(), stage->types));
   on(stage->plain, "absent", make(kernel_calls_without_hooks(), stage->types));
   const std::vector<malloc_type*> others(stage->types.size(), &stage->traced.other);
   on(stage->traced, "other", make(kernel_calls(), others));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <dtmalloc/kern/inline.hpp>
 #include <dtmalloc/kernel.hpp>
 #include <vector>
 
@@ -22,6 +23,14 @@ struct KernelCalls {
     return malloc_function(size, type, kM_NOWAIT);
   }
   void release(void* block, malloc_type* type) const { free_function(block, type); }
+};
+
+// The same code inlined into the loops.
+struct InlinedCalls {
+  void* allocate(std::size_t size, malloc_type* type) const {
+    return inline_malloc(size, type, kM_NOWAIT);
+  }
+  void release(void* block, malloc_type* type) const { inline_free(block, type); }
 };
 
 struct PeerCalls {

@@ -179,6 +179,14 @@ struct Kernel::Impl {
   }
   TypeStats stats_of(const malloc_type& mtp) const;
 
+  // A CPU of which this is false has counted nothing: its lines are zeroes that nobody has touched.
+  // The hot path counts only where a cold one has counted before.
+  std::array<std::atomic<bool>, MAXCPU> has_counted{};
+  malloc_type_stats& line_to_count(Cpu& cpu, const malloc_type& mtp) {
+    std::atomic<bool>& counted = has_counted[static_cast<std::size_t>(cpu.id)];
+    if (!counted.load(std::memory_order_relaxed)) counted.store(true, std::memory_order_relaxed);
+    return line(cpu, mtp);
+  }
   malloc_type_stats& line(Cpu& cpu, const malloc_type& mtp) const {
     return *reinterpret_cast<malloc_type_stats*>(
         reinterpret_cast<std::byte*>(&cpu) +

@@ -165,7 +165,7 @@ void malloc_type_zone_allocated(Kernel::Impl& k, malloc_type* mtp, std::size_t s
   struct Leave {
     ~Leave() { section_exit(); }
   } leave_section;
-  malloc_type_stats& stats = k.line(cpu, *mtp);
+  malloc_type_stats& stats = k.line_to_count(cpu, *mtp);
   if (size > 0) {
     owner_add(stats.mts_memalloced, size);
     owner_add(stats.mts_numallocs, 1);
@@ -181,7 +181,7 @@ void type_freed(Kernel::Impl& k, malloc_type* mtp, std::size_t size, bool hooks)
   struct Leave {
     ~Leave() { section_exit(); }
   } leave_section;
-  malloc_type_stats& stats = k.line(cpu, *mtp);
+  malloc_type_stats& stats = k.line_to_count(cpu, *mtp);
   owner_add(stats.mts_memfreed, size);
   owner_add(stats.mts_numfrees, 1);
   if (hooks) maybe_fire(&cpu, DTMALLOC_PROBE_FREE, mtp, &stats, size, 0);

@@ -235,6 +235,7 @@ TypeStats Kernel::Impl::stats_of(const malloc_type& mtp) const {
   TypeStats out;
   if (mtp.ks_mti.mti_stats == nullptr) return out;
   for (int id = 0; id < cpus->count(); ++id) {
+    if (!has_counted[static_cast<std::size_t>(id)].load(std::memory_order_relaxed)) continue;
     const malloc_type_stats& stats = line(cpus->cpu(id), mtp);
     out.memalloced += racy_read(stats.mts_memalloced);
     out.memfreed += racy_read(stats.mts_memfreed);
@@ -349,7 +350,7 @@ void Kernel::add_history(malloc_type& mtp, const TypeStats& history) {
   note_manual(*impl_, &mtp, blocks, bytes);
   Cpu& cpu = impl_->cpus->cpu(0);
   impl_->cpus->run_on_cpu(cpu, [&] {
-    malloc_type_stats& stats = impl_->line(cpu, mtp);
+    malloc_type_stats& stats = impl_->line_to_count(cpu, mtp);
     owner_add(stats.mts_memalloced, history.memalloced);
     owner_add(stats.mts_memfreed, history.memfreed);
     owner_add(stats.mts_numallocs, history.numallocs);

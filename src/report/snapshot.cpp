@@ -5,6 +5,7 @@
 #include <dtmalloc/report/memory.hpp>
 #include <dtmalloc/report/report.hpp>
 
+#include "kern/kernel_impl.hpp"
 #include "vm/vm.hpp"
 
 namespace dtmalloc::report {
@@ -47,6 +48,30 @@ void add_blocks(const Vm& vm, MemoryUse& use) {
   }
 }
 
+// Kernel::type_stats() of all types, CPU by CPU: a CPU's lines follow each other.
+std::vector<TypeStats> sums_of(const Kernel& kernel, const std::vector<malloc_type*>& types) {
+  std::vector<TypeStats> sums(types.size());
+  std::vector<std::uintptr_t> offsets;  // of their lines; 0: Cpu::no_stats, zeroes
+  for (const malloc_type* type : types)
+    offsets.push_back(reinterpret_cast<std::uintptr_t>(type->ks_mti.mti_stats));
+  CpuSet& cpus = *kernel.impl().cpus;
+  for (int id = 0; id < cpus.count(); ++id) {
+    if (!kernel.impl().has_counted[static_cast<std::size_t>(id)].load(std::memory_order_relaxed))
+      continue;
+    const auto* column = reinterpret_cast<const std::byte*>(&cpus.cpu(id));
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      const auto& line = *reinterpret_cast<const malloc_type_stats*>(column + offsets[i]);
+      TypeStats& sum = sums[i];
+      sum.memalloced += racy_read(line.mts_memalloced);
+      sum.memfreed += racy_read(line.mts_memfreed);
+      sum.numallocs += racy_read(line.mts_numallocs);
+      sum.numfrees += racy_read(line.mts_numfrees);
+      sum.size_mask |= racy_read(line.mts_size);
+    }
+  }
+  return sums;
+}
+
 }  // namespace
 
 MemoryUse take_memory(Kernel& kernel) {
@@ -68,8 +93,12 @@ Snapshot take_snapshot(const Kernel& kernel) {
   snapshot.classes = kernel.classes();
   snapshot.release = kernel.release().version;
   snapshot.vmstat_format = kernel.release().vmstat_format;
-  for (const malloc_type* type : kernel.types()) {
-    const TypeStats stats = kernel.type_stats(*type);
+  const std::vector<malloc_type*> types = kernel.types();
+  const std::vector<TypeStats> sums = sums_of(kernel, types);
+  snapshot.types.reserve(types.size());
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const malloc_type* type = types[i];
+    const TypeStats& stats = sums[i];
     snapshot.types.push_back({type->ks_shortdesc == nullptr ? "" : type->ks_shortdesc,
                               stats.memalloced, stats.memfreed, stats.numallocs, stats.numfrees,
                               stats.size_mask, type->ks_mti.mti_zone});

@@ -6,6 +6,7 @@
 
 #include <dtmalloc/report/report.hpp>
 #include <functional>
+#include <iterator>
 
 namespace dtmalloc::report {
 namespace {
@@ -64,19 +65,22 @@ std::string print_vmstat_m(const Snapshot& snapshot, int format) {
     out = fmt::format("{:>13} {:>5} {:>6} {:>8}  {}\n", "Type", "InUse", "MemUse", "Requests",
                       "Size(s)");
   }
+  constexpr std::size_t kUsualRow = 64;
+  out.reserve(out.size() + snapshot.types.size() * kUsualRow);
+  const auto rows = std::back_inserter(out);
   for (const TypeRow& row : snapshot.types) {
     if (!printed(row)) continue;
     if (format == kHumanized) {
       const auto human_size = [](std::uint32_t size) { return humanize(size, 1024, false); };
-      out += fmt::format("{:>16} {:>4} {:>5} {:>4} {}\n", row.name,
-                         humanize(row.inuse(), 1000, true), humanize(row.memuse(), 1024, true),
-                         humanize(row.numallocs, 1000, true), sizes(snapshot, row, human_size));
+      fmt::format_to(rows, "{:>16} {:>4} {:>5} {:>4} {}\n", row.name,
+                     humanize(row.inuse(), 1000, true), humanize(row.memuse(), 1024, true),
+                     humanize(row.numallocs, 1000, true), sizes(snapshot, row, human_size));
     } else if (format == kHighUse) {
-      out += fmt::format("{:>13} {:>5} {:>5}K {:>7} {:>8}  {}\n", row.name, row.inuse(),
-                         kilobytes(row.memuse()), "-", row.numallocs, sizes(snapshot, row, plain));
+      fmt::format_to(rows, "{:>13} {:>5} {:>5}K {:>7} {:>8}  {}\n", row.name, row.inuse(),
+                     kilobytes(row.memuse()), "-", row.numallocs, sizes(snapshot, row, plain));
     } else {
-      out += fmt::format("{:>13} {:>5} {:>5}K {:>8}  {}\n", row.name, row.inuse(),
-                         kilobytes(row.memuse()), row.numallocs, sizes(snapshot, row, plain));
+      fmt::format_to(rows, "{:>13} {:>5} {:>5}K {:>8}  {}\n", row.name, row.inuse(),
+                     kilobytes(row.memuse()), row.numallocs, sizes(snapshot, row, plain));
     }
   }
   return out;

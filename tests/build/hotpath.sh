@@ -60,7 +60,7 @@ printf 'hundredths of an instruction a pair: hooks absent %d, disabled %d\n' $ab
 
 inlined=$(($(per_pair inline) - null))
 inline_limit=48
-printf 'hundredths of an instruction a pair: inlined %d\n' $inlined
+printf 'hundredths of an instruction of an inlined pair: %d\n' $inlined
 [ $inlined -le $((inline_limit * 100)) ] || {
   echo "the limit is ${inline_limit}00"
   exit 1
