@@ -261,7 +261,7 @@ class Consumer {
   static void fire_one(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
                        std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   static void fire_unusual(FiringLine& line, const std::uint64_t* arguments);
-  template <bool Predicate, bool Common>
+  template <bool Predicate, QuickRecord Form>
   static void fire_record(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
                           std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   template <bool Records>

@@ -216,6 +216,10 @@ struct QuickStore {
   bool is_number() const { return from == number && size == 4; }
 };
 
+// What those of a clause have in common: whole arguments; or numbers of the thread and constants of
+// 4 bytes as well; or nothing.
+enum class QuickRecord : std::uint8_t { arguments, common, any };
+
 struct QuickClause {
   Consumer* consumer = nullptr;
   std::size_t room = 0;      // that is enough for the record wherever it may begin

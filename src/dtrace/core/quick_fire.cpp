@@ -79,10 +79,12 @@ DTM_INLINE void store_bytes(std::byte* place, std::uint64_t value, unsigned size
 DTM_INLINE std::size_t begin_record(const PrincipalBuffer& buffer, const QuickClause& clause,
                                     std::uint64_t now) {
   std::byte* const active = buffer.active;
-  const std::size_t used = buffer.used;
-  const std::size_t start = (used + clause.slack) & ~clause.slack;
+  std::size_t start = buffer.used;
   // Records are aligned to 4 bytes, so 4 bytes lie between them or none.
-  if (start != used) std::memset(active + used, 0, 4);
+  if ((start & clause.slack) != 0) {
+    std::memset(active + start, 0, 4);
+    start += 4;
+  }
   std::memcpy(active + start, &clause.epid, 4);
   std::memcpy(active + start + 4, &now, 8);
   return start;
@@ -204,30 +206,33 @@ DTM_INLINE static std::uint64_t value_of(const QuickStore& store, const std::uin
 }
 
 // A clause that records words at hand, on a virtual clock: there the deadman has taken the room
-// when time passes its deadline. `Common`: words of the three commonest forms; saves no register.
-template <bool Predicate, bool Common>
+// when time passes its deadline. Saves no register but for words of any form.
+template <bool Predicate, QuickRecord Form>
 void Consumer::fire_record(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
                            std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
   const std::uint64_t arguments[kQuickArguments] = {arg0, arg1, arg2, arg3, arg4};
   const QuickClause& clause = *line.clause;
   ConsumerCpu& state = *line.state;
   PrincipalBuffer& buffer = state.buffer;
-  const SimThread* thread = curcpu->thread;
+  const SimThread* thread = nullptr;
+  if (Form != QuickRecord::arguments) thread = curcpu->thread;
   if (clause.clock->is_real()) __builtin_unreachable();  // choose_fire()
   const std::uint64_t now = clause.clock->now();
-  if (!has_room(line, buffer) || __builtin_expect(thread == nullptr, 0))
+  if (!has_room(line, buffer)) return fire_unusual(line, arguments);
+  if (Form != QuickRecord::arguments && __builtin_expect(thread == nullptr, 0))
     return fire_unusual(line, arguments);
   if (Predicate && clause.predicate->simple_value(arguments) == 0) return;
   const std::size_t start = begin_record(buffer, clause, now);
-  std::byte* const record = buffer.active + start;
+  std::byte* record = buffer.active + start;
+  __asm__("" : "+r"(record));  // one register, not a sum for each store
   buffer.used = start + clause.record;
   for (const QuickStore& store : clause.stores) {
     std::byte* const place = record + store.offset;
-    if (store.is_argument()) {
+    if (Form == QuickRecord::arguments || store.is_argument()) {
       std::memcpy(place, &arguments[store.at], 8);
     } else if (store.is_thread_number()) {
       std::memcpy(place, reinterpret_cast<const std::byte*>(thread) + store.at, 4);
-    } else if (Common) {
+    } else if (Form == QuickRecord::common) {
       std::memcpy(place, &store.constant, 4);
     } else {
       store_bytes(place, value_of(store, arguments, *thread, now, state), store.size);
@@ -315,16 +320,22 @@ void choose_fire(QuickClause& clause) {
   const bool predicate = clause.predicate.has_value();
   if (clause.record != 0) {
     if (clause.stores.size() != clause.steps.size() || clause.clock->is_real()) return;
-    const bool common =
-        std::all_of(clause.stores.begin(), clause.stores.end(), [](const QuickStore& store) {
-          return store.is_argument() || store.is_thread_number() || store.is_number();
-        });
-    if (common) {
+    const auto all = [&clause](auto&& is) {
+      return std::all_of(clause.stores.begin(), clause.stores.end(), is);
+    };
+    const auto choose = [&](auto form) {
       clause.known =
-          predicate ? &Consumer::fire_record<true, true> : &Consumer::fire_record<false, true>;
+          predicate ? &Consumer::fire_record<true, form()> : &Consumer::fire_record<false, form()>;
+    };
+    using enum QuickRecord;
+    if (all([](const QuickStore& store) { return store.is_argument(); })) {
+      choose(std::integral_constant<QuickRecord, arguments>());
+    } else if (all([](const QuickStore& store) {
+                 return store.is_argument() || store.is_thread_number() || store.is_number();
+               })) {
+      choose(std::integral_constant<QuickRecord, common>());
     } else {
-      clause.known =
-          predicate ? &Consumer::fire_record<true, false> : &Consumer::fire_record<false, false>;
+      choose(std::integral_constant<QuickRecord, any>());
     }
     return;
   }
