@@ -70,6 +70,13 @@ struct RunOptions {
   std::string output;  // empty: standard output
 };
 
+struct RecordOptions {
+  std::string workload;  // or a trace
+  std::string output;    // empty: standard output
+  bool binary = false;
+  MachineOptions machine;
+};
+
 struct ListOptions {
   std::string workload;    // empty: a machine without a workload
   TracingOptions tracing;  // programs and -v alone
@@ -118,6 +125,8 @@ struct DtraceOptions {
 };
 
 int run_command(const RunOptions& options);
+int replay_command(const RunOptions& options);  // the workload is a trace
+int record_command(const RecordOptions& options);
 int list_command(const ListOptions& options);
 int check_command(const CheckOptions& options);
 int test_command(const TestOptions& options);

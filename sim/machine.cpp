@@ -7,11 +7,26 @@
 
 namespace dtmalloc::sim {
 
+namespace {
+
+// What cannot be read has no place.
+void tell(const Diagnostic& wrong) {
+  print_error(wrong.where.file.empty() ? "dtmalloc: " + wrong.message + "\n" : to_string(wrong));
+}
+
+}  // namespace
+
+std::unique_ptr<workload::Trace> open_trace(const std::string& path, bool any) {
+  auto trace = any ? workload::Trace::open_any(path) : workload::Trace::open(path);
+  if (trace) return std::move(*trace);
+  tell(trace.error());
+  return nullptr;
+}
+
 std::optional<workload::Workload> load_workload(const std::string& path) {
   auto text = workload::read_text(path);
   if (!text) {
-    print_error(text.error().where.line == 0 ? "dtmalloc: " + text.error().message + "\n"
-                                             : to_string(text.error()));
+    tell(text.error());
     return std::nullopt;
   }
   auto parsed = workload::parse(std::move(*text), path == "-" ? "<stdin>" : path);
@@ -84,6 +99,37 @@ std::optional<KernelConfig> machine_config(const workload::Workload& workload,
   }
   if (!good("the machine")) return std::nullopt;
   return config;
+}
+
+workload::KernelSettings machine_settings(const workload::Workload& workload,
+                                          const MachineOptions& options) {
+  workload::KernelSettings out = workload.kernel;
+  const auto set = [](auto& slot, const auto& option) {
+    if (option) slot = option;
+  };
+  set(out.cpus, options.cpus);
+  set(out.domains, options.domains);
+  set(out.release, options.release);
+  set(out.mem, options.mem);
+  set(out.seed, options.seed);
+  set(out.real_clock, options.real_clock);
+  set(out.maxzones, options.maxzones);
+  if (!options.config.empty()) out.options = options.config;
+  const auto on = [](std::optional<bool>& slot, bool option) {
+    if (option) slot = true;
+  };
+  on(out.invariants, options.invariants);
+  on(out.redzone, options.redzone);
+  on(out.memguard, options.memguard);
+  on(out.make_failures, options.make_failures);
+  if (options.ledger && !out.ledger) out.ledger.emplace();
+  for (const std::string& tunable : options.tunables) {
+    const std::size_t equals = std::min(tunable.find('='), tunable.size());
+    const std::string name = tunable.substr(0, equals);
+    std::erase_if(out.tunables, [&](const Tunable& known) { return known.name == name; });
+    out.tunables.push_back({name, tunable.substr(std::min(equals + 1, tunable.size()))});
+  }
+  return out;
 }
 
 void print_panic(const KernelPanic& panic) {

@@ -98,7 +98,7 @@ void MachineRun::begin_counting() {
 
 void MachineRun::run_passes() {
   begin_counting();
-  outcome_ = runner_.run();
+  outcome_ = replayer_ ? replayer_->run() : runner_.run();
   const auto wants_more = [this] {
     if (outcome_.panic || outcome_.error || outcome_.stopped) return false;
     if (bounds_.passes != 0) return counted_.passes < bounds_.passes;
@@ -115,6 +115,12 @@ void MachineRun::run_passes() {
   counted_.cpu_ns = process_cpu_ns() - before_.cpu_ns;
   counted_.operations = outcome_.operations - before_.operations;
   counted_.virtual_ns = kernel_.cpus().clock().now() - before_.virtual_ns;
+}
+
+std::optional<void*> MachineRun::block(const std::string& name) const {
+  if (replayer_)
+    return replayer_->is_set(name) ? std::optional(replayer_->block(name)) : std::nullopt;
+  return runner_.is_set(name) ? std::optional(runner_.block(name)) : std::nullopt;
 }
 
 void MachineRun::tell_panic() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dtmalloc/workload/run.hpp>
+#include <dtmalloc/workload/trace.hpp>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,6 +40,8 @@ class MachineRun {
   MachineRun(const workload::Workload& workload, const KernelConfig& config, Output& output,
              Manner manner, RunBounds bounds = {});
 
+  // run() runs the rest of this trace; the workload is its head.
+  void replay(workload::Trace& trace) { replayer_.emplace(trace, runner_); }
   bool boot();         // false: a message was printed
   Tracing& tracing();  // opens the framework at the first call, after boot
   bool traced() const { return tracing_.has_value(); }
@@ -56,7 +59,8 @@ class MachineRun {
   const Counted& counted() const { return counted_; }
 
   Kernel& kernel() { return kernel_; }
-  const workload::Runner& runner() const { return runner_; }
+  // The block that a name of the workload holds; nothing: it was never set.
+  std::optional<void*> block(const std::string& name) const;
   void message(const std::string& text);  // on standard error, after all output so far
 
  private:
@@ -80,6 +84,7 @@ class MachineRun {
   bool progress_shown_ = false, interrupt_shown_ = false;
   Kernel kernel_;
   workload::Runner runner_;
+  std::optional<workload::Replayer> replayer_;
   std::optional<Tracing> tracing_;
   workload::Outcome outcome_;
 };

@@ -21,9 +21,9 @@ namespace {
 using namespace dtmalloc;
 using namespace dtmalloc::sim;
 
-const std::vector<std::string> kCommands{"run",  "dtrace", "list",    "check",
-                                         "test", "import", "overhead"};
-const std::vector<std::string> kLater{"generate", "shrink", "replay", "record", "diff", "merge"};
+const std::vector<std::string> kCommands{"run",   "replay", "record", "dtrace",  "list",
+                                         "check", "test",   "import", "overhead"};
+const std::vector<std::string> kLater{"generate", "shrink", "diff", "merge"};
 
 std::string command_line() {
   std::string text;
@@ -124,10 +124,8 @@ void check_tracing_flags(const FlagValues& flags, const std::string& workload) {
 }
 
 struct RunParser {
-  explicit RunParser(CLI::App& app) : command(app) {
-    app.add_option("WORKLOAD", options.workload, "workload file, - for standard input")
-        ->required()
-        ->type_name("");
+  RunParser(CLI::App& app, const char* operand, const char* help) : command(app) {
+    app.add_option(operand, options.workload, help)->required()->type_name("");
     app.add_option("ARG", options.tracing.args, "$1, $2, ... of the D programs")->type_name("");
     add_tracing_flags(app, flags);
     app.add_option("--anonymous", options.tracing.anonymous, "the file of -a")->type_name("FILE");
@@ -211,6 +209,21 @@ struct OverheadParser {
   FlagValues flags;
 };
 
+void add_record_options(CLI::App& app, RecordOptions& options) {
+  app.add_option("WORKLOAD", options.workload,
+                 "workload to run, or binary trace to convert; - for standard input")
+      ->required()
+      ->type_name("");
+  app.add_option("-o", options.output, "write the trace to a file")
+      ->type_name("FILE")
+      ->check(file_name());
+  CLI::Option* binary = app.add_flag("--binary", options.binary, "write a binary trace");
+  app.add_flag_function(
+         "--text", [](std::int64_t) {}, "write a text (the default)")
+      ->excludes(binary);
+  add_machine_options(app, options.machine, true);
+}
+
 // What is wrong with the command line, with the options that may have been meant.
 int usage_error(const CLI::App& app, const CLI::ParseError& error, const CLI::App& run) {
   std::string text = error.what();
@@ -250,7 +263,12 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
 
   CLI::App* run = app.add_subcommand("run", "run a workload, trace it, print reports");
-  RunParser run_parser(*run);
+  RunParser run_parser(*run, "WORKLOAD", "workload file, - for standard input");
+  CLI::App* replay = app.add_subcommand("replay", "run a trace of any length, as run does");
+  RunParser replay_parser(*replay, "TRACE", "trace, text or binary, - for standard input");
+  RecordOptions record_options;
+  CLI::App* record = app.add_subcommand("record", "write what a workload does as a trace");
+  add_record_options(*record, record_options);
   ListOptions list_options;
   CLI::App* list = app.add_subcommand("list", "list the probes of a machine, as dtrace -l does");
   list->add_option("WORKLOAD", list_options.workload, "workload whose types are registered")
@@ -344,6 +362,7 @@ int main(int argc, char** argv) {
     if (run->parsed()) run_parser.check();
     if (overhead->parsed())
       check_tracing_flags(overhead_parser.flags, overhead_parser.options.workload);
+    if (replay->parsed()) replay_parser.check();
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
@@ -351,6 +370,8 @@ int main(int argc, char** argv) {
   }
   try {
     if (run->parsed()) return run_command(run_parser.ordered());
+    if (replay->parsed()) return replay_command(replay_parser.ordered());
+    if (record->parsed()) return record_command(record_options);
     if (test->parsed()) return test_command(test_options);
     if (overhead->parsed()) return overhead_command(overhead_parser.ordered());
     if (check->parsed()) {

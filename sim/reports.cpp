@@ -368,7 +368,7 @@ std::optional<ReportError> read_list(const std::string& list, const std::string&
 
 }  // namespace
 
-bool prepare_ledger(const RunOptions& options, KernelConfig& config) {
+bool prepare_ledger(const RunOptions& options, bool can_keep_owners, KernelConfig& config) {
   LedgerNeed need = LedgerNeed::none;
   bool of_owners = false;
   std::uint64_t series = 0;
@@ -386,7 +386,8 @@ bool prepare_ledger(const RunOptions& options, KernelConfig& config) {
   }
   if (of_owners) {
     // JSON says what the ledger itself had no room for.
-    if (need == LedgerNeed::none && options.libxo.empty() && workload::owners_suffice(config))
+    if (can_keep_owners && need == LedgerNeed::none && options.libxo.empty() &&
+        workload::owners_suffice(config))
       return true;
     need = LedgerNeed::blocks;
   }

@@ -65,9 +65,9 @@ struct Report {
   std::shared_ptr<Output> file = nullptr;  // where it goes, if not to the results
 };
 
-// Turns the ledger on if a report of the options is made from it. True: it is enough that the run
-// keeps the owners of its names.
-bool prepare_ledger(const RunOptions& options, KernelConfig& config);
+// Turns the ledger on if a report of the options is made from it. True: it is enough that the run,
+// which can, keeps the owners of its names.
+bool prepare_ledger(const RunOptions& options, bool can_keep_owners, KernelConfig& config);
 // Reads the lists of --report; without any, the table of vmstat -m if `by_default`. False: a
 // message was printed, and `status` is the exit status.
 bool read_reports(const RunOptions& options, bool by_default, ReportContext context,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// `dtmalloc run`: boot, enable, run, print. `dtmalloc list`.
+// `dtmalloc run` and `replay`: boot, enable, run, print. `dtmalloc list`.
 
 #include <optional>
 #include <sstream>
@@ -16,12 +16,14 @@ namespace {
 class Run {
  public:
   Run(const RunOptions& options, const workload::Workload& workload, const KernelConfig& config,
-      bool keep_owners, std::vector<std::string> inputs, Output& output)
+      workload::Trace* trace, bool keep_owners, std::vector<std::string> inputs, Output& output)
       : options_(options),
         inputs_(std::move(inputs)),
         workload_(workload),
         output_(output),
-        machine_(workload, config, output, MachineRun::whole, {.keep_owners = keep_owners}) {}
+        machine_(workload, config, output, MachineRun::whole, {.keep_owners = keep_owners}) {
+    if (trace != nullptr) machine_.replay(*trace);
+  }
 
   // Nothing: refused, and `refusal` is the exit status; a program's own statuses never are one.
   std::optional<int> all(const std::vector<dtrace::ProgramSource>& sources, int& refusal) {
@@ -54,8 +56,9 @@ class Run {
     if (machine_.traced()) tell_notes(machine_.tracing());
     if (kernel.ledger() != nullptr) tell_findings(outcome.panic.has_value(), reports);
     for (Report& report : reports) {
-      report.block = machine_.runner().block(report.value);
-      report.block_set = machine_.runner().is_set(report.value);
+      const std::optional<void*> block = machine_.block(report.value);
+      report.block = block.value_or(nullptr);
+      report.block_set = block.has_value();
       if (!print_report(report, kernel, options_.libxo, output_)) return std::nullopt;
     }
     return exit_status(outcome);
@@ -110,20 +113,18 @@ class Run {
   MachineRun machine_;
 };
 
-}  // namespace
-
-int run_command(const RunOptions& options) {
-  const auto workload = load_workload(options.workload);
-  if (!workload) return kRefused;
+// `workload`: all of it, or the head of `trace`.
+int run_machine(const RunOptions& options, const workload::Workload& workload,
+                workload::Trace* trace) {
   std::vector<dtrace::ProgramSource> sources;
   for (const ProgramOption& program : options.tracing.programs) {
     auto source = read_program(program, options.tracing.args);
     if (!source) return kRefused;
     sources.push_back(std::move(*source));
   }
-  auto config = machine_config(*workload, options.machine);
+  auto config = machine_config(workload, options.machine);
   if (!config) return kUsage;
-  const bool keep_owners = prepare_ledger(options, *config);
+  const bool keep_owners = prepare_ledger(options, trace == nullptr, *config);
   std::vector<std::string> inputs{options.workload};
   for (const ProgramOption& program : options.tracing.programs) {
     if (program.script) inputs.push_back(program.text);
@@ -133,10 +134,22 @@ int run_command(const RunOptions& options) {
   const InterruptGuard interrupts;
   int refusal = kRefused;
   const auto status =
-      Run(options, *workload, *config, keep_owners, inputs, *output).all(sources, refusal);
+      Run(options, workload, *config, trace, keep_owners, inputs, *output).all(sources, refusal);
   if (!status && !to_standard_output(options.output)) return refusal;
   if (!output->commit()) return kRefused;
   return status.value_or(refusal);
+}
+
+}  // namespace
+
+int run_command(const RunOptions& options) {
+  const auto workload = load_workload(options.workload);
+  return workload ? run_machine(options, *workload, nullptr) : kRefused;
+}
+
+int replay_command(const RunOptions& options) {
+  const auto trace = open_trace(options.workload);
+  return trace != nullptr ? run_machine(options, trace->head(), trace.get()) : kRefused;
 }
 
 int list_command(const ListOptions& options) {

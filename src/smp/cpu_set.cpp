@@ -112,7 +112,10 @@ Seat& CpuSet::Impl::take_seat(Lock& lock) {
 
 void CpuSet::Impl::claim(Lock& lock, Seat& seat, int id) {
   CpuSlot& slot = slots[static_cast<std::size_t>(id)];
-  if (seat.cpu == slot.cpu.get()) return;
+  if (seat.cpu == slot.cpu.get()) {
+    curcpu = seat.cpu;  // a CpuHold may have left it
+    return;
+  }
   release(lock, seat);
   const void* owner = owner_of(seat);
   changed.wait(lock, [&] { return slot.owner == nullptr || slot.owner == owner; });

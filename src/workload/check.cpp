@@ -21,6 +21,23 @@ int Runner::State::cpu_of(const Op& op, const Value& value, std::int64_t n) cons
   return static_cast<int>(n);
 }
 
+int Runner::State::own_cpu_of(const Op& op) const {
+  if (op.cpu < cpus.count()) return op.cpu;
+  Diagnostic d = workload.diagnose(op, "WL_RANGE",
+                                   "there is no CPU " + std::to_string(op.cpu) +
+                                       ": this machine has " + std::to_string(cpus.count()));
+  // No string and no call site can precede it.
+  const std::size_t key = d.source_line.find(" cpu=", op.column == 0 ? 0 : op.column - 1);
+  if (key != std::string::npos) {
+    const std::size_t from = key + 5;
+    const std::size_t last =
+        std::min(d.source_line.find_first_not_of("0123456789x", from), d.source_line.size());
+    d.where.column = static_cast<std::uint32_t>(from + 1);
+    d.where.length = static_cast<std::uint32_t>(std::max<std::size_t>(last - from, 1));
+  }
+  throw RunError{std::move(d)};
+}
+
 int Runner::State::domain_of(const Op& op, const Value& value, std::int64_t n) const {
   const int domains = kernel.config().domains;
   if (n < 0 || n >= domains)
@@ -123,6 +140,7 @@ void Runner::State::check_domains(const Op& op) const {
 }
 
 void Runner::State::check(const Op& op) {
+  if (op.cpu != kSameCpu) own_cpu_of(op);
   for (const BlockRef* ref : {&op.target, &op.source})
     for (const Index index : {ref->first, ref->second})
       if (index != kNone && is_constant(index)) evaluate(main, op, index);

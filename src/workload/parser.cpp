@@ -7,6 +7,13 @@
 #include <limits>
 
 namespace dtmalloc::workload {
+
+const std::array<std::array<const char*, 2>, 5> kBuiltinTypes{{{"M_CACHE", "cache"},
+                                                               {"M_DEVBUF", "devbuf"},
+                                                               {"M_TEMP", "temp"},
+                                                               {"M_UMA", "UMA"},
+                                                               {"M_UMAHASH", "UMAHash"}}};
+
 namespace {
 
 constexpr std::int64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
@@ -48,12 +55,11 @@ Parser::Parser(std::string text, std::string file)
   result_.file = std::move(file);
   result_.text = source_;
   result_.bodies.emplace_back();
-  static constexpr std::array<std::array<const char*, 2>, 5> kBuiltin{{{"M_CACHE", "cache"},
-                                                                       {"M_DEVBUF", "devbuf"},
-                                                                       {"M_TEMP", "temp"},
-                                                                       {"M_UMA", "UMA"},
-                                                                       {"M_UMAHASH", "UMAHash"}}};
-  for (const auto& [symbol, desc] : kBuiltin) {
+  builtin_types();
+}
+
+void Parser::builtin_types() {
+  for (const auto& [symbol, desc] : kBuiltinTypes) {
     types_.emplace(symbol, static_cast<Index>(result_.types.size()));
     result_.types.push_back({symbol, desc, "", true, false});
   }

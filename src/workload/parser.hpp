@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <dtmalloc/workload/workload.hpp>
 #include <functional>
 #include <string>
@@ -31,9 +32,11 @@ using StringIndex = std::unordered_map<std::string, Index, ViewHash, std::equal_
 // What a number's suffix may be, and which functions exist.
 enum class Context { size, time, plain, condition };
 
-// Names to their numbers; views into the text are the keys. Open addressing: a trace has millions.
+// Names to their numbers; views into the text are the keys, or into copies when the text goes.
+// Open addressing: a trace has millions.
 class NameTable {
  public:
+  void keep_copies() { copies_ = std::make_unique<std::deque<std::string>>(); }
   // The number of a name; `next` and true when it is new.
   std::pair<Index, bool> insert(std::string_view name, Index next);
 
@@ -46,6 +49,7 @@ class NameTable {
   void grow();
   std::vector<Entry> entries_;
   std::size_t used_ = 0;
+  std::unique_ptr<std::deque<std::string>> copies_;
 };
 
 class Parser {
@@ -53,7 +57,19 @@ class Parser {
   Parser(std::string text, std::string file);
   Workload take();  // throws ParseError
 
+  // --- one line after another, each forgotten when it is parsed (parser_lines.cpp)
+  explicit Parser(std::string file);
+  // The statement of a line, if it has one. Throws ParseError, also for what has a block.
+  std::optional<Op> line(std::string_view text, std::uint32_t number);
+  bool operated() const { return operated_; }  // boot is over
+  Workload& workload() { return result_; }
+  // Forgets what only the statements parsed since the last time had.
+  void forget();
+  Index site_of(std::string_view text);             // "outer;inner"; throws ParseError
+  Index known_type(std::string_view symbol) const;  // kNone: not declared
+
  private:
+  void builtin_types();
   // --- scanning (parser.cpp)
   void skip_blanks();
   bool at_statement_end();
@@ -102,6 +118,7 @@ class Parser {
   Index type_ref();
   std::int32_t flags();
   Index site();
+  void own_cpu(Op& op);                      // cpu=N
   void domain_set(Placement& placement);     // placement.cpp
   void address_range(Placement& placement);  // ditto
   Value value(Context context);
@@ -131,8 +148,7 @@ class Parser {
   };
   std::array<NameTable, 3> names_;  // by arity
   std::vector<FirstUse> uses_;
-  StringIndex types_, strings_, zones_;
-  std::unordered_map<std::string_view, Index> sites_;
+  StringIndex types_, strings_, zones_, sites_;
   std::vector<std::string_view> loops_;
   std::size_t nodes_ = 0;  // of the expression being parsed
   std::vector<std::string_view> tunables_at_;
@@ -140,6 +156,8 @@ class Parser {
   bool operated_ = false;  // an operation was seen: boot is over
 };
 
+// The kernel's own types, symbol and description, in the order of their numbers.
+extern const std::array<std::array<const char*, 2>, 5> kBuiltinTypes;
 // Flag names in the order in which they print; looked up by name or bit.
 struct FlagName {
   std::string_view name;
@@ -166,6 +184,8 @@ inline bool has_domain_set(OpKind kind) {
 inline bool has_address_range(OpKind kind) {
   return kind == OpKind::contigmalloc || kind == OpKind::contigmalloc_domainset;
 }
+// print.cpp: one statement, with what the loop variables (by depth) are to be called.
+std::string print_statement(const Workload& workload, const Op& op, std::vector<std::string> loops);
 // placement.cpp
 std::string print_domain_set(const Placement& placement);
 

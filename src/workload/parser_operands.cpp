@@ -56,6 +56,7 @@ std::pair<Index, bool> NameTable::insert(std::string_view name, Index next) {
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
     Entry& entry = entries_[at];
     if (entry.index == kNone) {
+      if (copies_ != nullptr) name = copies_->emplace_back(name);
       entry = {name, hash, next};
       ++used_;
       return {next, true};
@@ -170,23 +171,44 @@ Index Parser::site() {
          *place_ != '}' && *place_ != '#' && *place_ != '"') {
     ++place_;
   }
-  const std::string_view text(start, static_cast<std::size_t>(place_ - start));
-  const auto [entry, added] = sites_.try_emplace(text, static_cast<Index>(result_.sites.size()));
-  if (!added) return entry->second;
+  return site_of({start, static_cast<std::size_t>(place_ - start)});
+}
+
+Index Parser::site_of(std::string_view text) {
+  if (const auto known = sites_.find(text); known != sites_.end()) return known->second;
   std::vector<std::string> frames;
   std::size_t from = 0;
   while (true) {
     const std::size_t semicolon = std::min(text.find(';', from), text.size());
     if (semicolon == from) {
-      fail("WL_SYNTAX", {start - 1, text.size() + 1}, "a call site is missing after @",
+      fail("WL_SYNTAX", {text.data() - 1, text.size() + 1}, "a call site is missing after @",
            "@function+0x1c, or @outer;inner for a stack");
     }
     frames.emplace_back(text.substr(from, semicolon - from));
     if (semicolon == text.size()) break;
     from = semicolon + 1;
   }
+  const auto index = static_cast<Index>(result_.sites.size());
+  sites_.emplace(text, index);
   result_.sites.push_back(std::move(frames));
-  return entry->second;
+  return index;
+}
+
+// Of an operation or a wait; before the call site.
+void Parser::own_cpu(Op& op) {
+  skip_blanks();
+  if (peek_word() != "cpu") return;
+  place_ += 3;
+  if (!eat('=')) fail_here("WL_SYNTAX", "an attribute lacks its value", "\"=\"");
+  skip_blanks();
+  const char* const start = place_;
+  if (place_ == end_ || *place_ < '0' || *place_ > '9')
+    fail_here("WL_SYNTAX", "the number of a CPU is missing", "cpu=N, N a number");
+  const std::int64_t id = number(Context::plain);
+  if (id >= kSameCpu)
+    fail("WL_RANGE", {start, static_cast<std::size_t>(place_ - start)}, "no machine has that CPU",
+         "cpu=0 to cpu=1023");
+  op.cpu = static_cast<std::uint16_t>(id);
 }
 
 Value Parser::value(Context context) {

@@ -92,7 +92,8 @@ void Parser::statement(std::vector<Op>& ops, int depth) {
     op.target = block_ref(name, false);
     offset(op);
     skip_blanks();
-    if (next_is_word()) op.type = type_ref();
+    if (next_is_word() && peek_word() != "cpu") op.type = type_ref();
+    own_cpu(op);
     op.site = site();
   } else if (word == "cpu") {
     op.kind = OpKind::cpu;
@@ -113,6 +114,7 @@ void Parser::statement(std::vector<Op>& ops, int depth) {
       fail("WL_NUMBER", {start, static_cast<std::size_t>(last - start)}, "a time needs a unit",
            "20ns, 3us, 5ms, 2s");
     }
+    own_cpu(op);
   } else if (word == "thread") {
     thread_statement(op, depth);
   } else if (word == "join") {
@@ -177,6 +179,7 @@ void Parser::assignment(std::vector<Op>& ops, Op op, std::string_view name) {
   if (op.kind == OpKind::uma_zalloc) {
     op.detail = zone_ref();
     op.flags = flags();
+    own_cpu(op);
     op.site = site();
     ops.push_back(op);
     return;
@@ -200,6 +203,7 @@ void Parser::assignment(std::vector<Op>& ops, Op op, std::string_view name) {
     op.detail = static_cast<Index>(result_.placements.size());
     result_.placements.push_back(placement);
   }
+  own_cpu(op);
   op.site = site();
   ops.push_back(op);
 }
@@ -231,6 +235,7 @@ void Parser::poke_statement(Op& op) {
   skip_blanks();
   op.operand = column();
   op.value = value(Context::size);
+  own_cpu(op);
   op.site = site();
 }
 

@@ -68,6 +68,7 @@ bool Parser::zone_statement(std::vector<Op>& ops, Op& op, std::string_view word,
     op.kind = OpKind::uma_zfree;
     op.detail = zone_ref();
     op.target = block_ref(this->word("the name of a block"), false);
+    own_cpu(op);
     op.site = site();
   } else if (word == "zdestroy") {
     op.kind = OpKind::zdestroy;

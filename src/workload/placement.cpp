@@ -61,7 +61,7 @@ void Parser::address_range(Placement& placement) {
   while (true) {
     skip_blanks();
     const std::string_view key = peek_word();
-    if (key.empty()) return;
+    if (key.empty() || key == "cpu") return;
     std::optional<std::uint64_t>* slot = key == "low"        ? &placement.low
                                          : key == "high"     ? &placement.high
                                          : key == "align"    ? &placement.align

@@ -43,7 +43,13 @@ std::string plain_or_quoted(const std::string& text) {
 
 class Printer {
  public:
-  explicit Printer(const Workload& workload) : w_(workload) {}
+  explicit Printer(const Workload& workload, std::vector<std::string> loops = {})
+      : w_(workload), loops_(std::move(loops)) {}
+
+  std::string one(const Op& op) {
+    statement(op, 0);
+    return std::move(out_);
+  }
 
   std::string all() {
     kernel();
@@ -141,6 +147,7 @@ class Printer {
       case OpKind::wait:
         out_ += "wait ";
         value(op.value, Context::time);
+        site(op);
         break;
       case OpKind::thread:
         thread(op);
@@ -316,7 +323,9 @@ class Printer {
     put("gid", t.gid);
   }
 
+  // The end of an operation: its CPU and its call sites.
   void site(const Op& op) {
+    if (op.cpu != kSameCpu) out_ += " cpu=" + std::to_string(op.cpu);
     if (op.site == kNone) return;
     const auto& frames = w_.sites[op.site];
     for (std::size_t i = 0; i < frames.size(); ++i) out_ += (i == 0 ? " @" : ";") + frames[i];
@@ -453,5 +462,10 @@ class Printer {
 }  // namespace
 
 std::string print(const Workload& workload) { return Printer(workload).all(); }
+
+std::string print_statement(const Workload& workload, const Op& op,
+                            std::vector<std::string> loops) {
+  return Printer(workload, std::move(loops)).one(op);
+}
 
 }  // namespace dtmalloc::workload

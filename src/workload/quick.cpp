@@ -8,7 +8,7 @@
 namespace dtmalloc::workload {
 namespace {
 
-bool is_plain(const Op& op) { return op.target.first == kNone; }
+bool is_plain(const Op& op) { return op.target.first == kNone && op.cpu == kSameCpu; }
 
 }  // namespace
 

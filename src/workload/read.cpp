@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Reading a text file with bounded memory, and the small notations for sizes and times.
 
+#include "workload/read.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <dtmalloc/workload/workload.hpp>
 
 namespace dtmalloc::workload {
 namespace {
@@ -56,14 +57,6 @@ std::string print_number(std::uint64_t number, const Unit (&units)[N]) {
   return std::to_string(number / best->factor) + std::string(best->suffix);
 }
 
-Diagnostic read_error(const std::string& path, int error) {
-  Diagnostic d;
-  d.tag = "WL_READ";
-  d.message = "cannot read " + (path == "-" ? std::string("standard input") : path) + ": " +
-              std::strerror(error);
-  return d;
-}
-
 Diagnostic text_error(const std::string& path, const std::string& text, std::size_t line_start,
                       std::size_t at, const char* tag, const char* message, const char* expected) {
   Diagnostic d;
@@ -81,6 +74,14 @@ Diagnostic text_error(const std::string& path, const std::string& text, std::siz
 
 }  // namespace
 
+Diagnostic read_error(const std::string& path, int error) {
+  Diagnostic d;
+  d.tag = "WL_READ";
+  d.message = "cannot read " + (path == "-" ? std::string("standard input") : path) + ": " +
+              std::strerror(error);
+  return d;
+}
+
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   return parse_number(text, kSizes);
 }
@@ -93,11 +94,26 @@ std::optional<std::uint64_t> parse_time(std::string_view text) {
 std::string print_size(std::uint64_t bytes) { return print_number(bytes, kSizes); }
 std::string print_time(std::uint64_t ns) { return print_number(ns, kTimes); }
 
+std::optional<Diagnostic> TextCheck::look(const std::string& text) {
+  for (; at_ < text.size(); ++at_) {
+    if (text[at_] == '\n') {
+      line_start_ = at_ + 1;
+    } else if (text[at_] == '\0') {
+      return text_error(path_, text, line_start_, at_, "WL_NUL", "a NUL byte: this is no text file",
+                        "a text file");
+    } else if (at_ - line_start_ > kMaxLine) {
+      return text_error(path_, text, line_start_, at_, "WL_LINE_TOO_LONG", "the line is too long",
+                        "at most 1 MiB");
+    }
+  }
+  return std::nullopt;
+}
+
 Result<std::string> read_text(const std::string& path) {
   const int fd = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return read_error(path, errno);
   std::string text;
-  std::size_t line_start = 0;
+  TextCheck check(path);
   std::optional<Diagnostic> bad;
   constexpr std::size_t kChunk = std::size_t{1} << 18;
   while (!bad) {
@@ -111,17 +127,7 @@ Result<std::string> read_text(const std::string& path) {
       break;
     }
     if (got == 0) break;
-    for (std::size_t i = had; i < text.size() && !bad; ++i) {
-      if (text[i] == '\n') {
-        line_start = i + 1;
-      } else if (text[i] == '\0') {
-        bad = text_error(path, text, line_start, i, "WL_NUL", "a NUL byte: this is no text file",
-                         "a text file");
-      } else if (i - line_start > kMaxLine) {
-        bad = text_error(path, text, line_start, i, "WL_LINE_TOO_LONG", "the line is too long",
-                         "at most 1 MiB");
-      }
-    }
+    bad = check.look(text);
   }
   if (fd != STDIN_FILENO) ::close(fd);
   if (bad) return std::move(*bad);

@@ -167,12 +167,27 @@ Slot& Runner::State::make(Thread& thread, const Op& op, const BlockRef& ref) {
   return store.sparse[{first, second}];
 }
 
+void Runner::State::bring(Thread& thread, const Op& op, const BlockRef& ref, void* addr,
+                          Index type) {
+  Slot& slot = ref.first == kNone ? names[ref.name].scalar : make(thread, op, ref);
+  slot.addr = addr;
+  slot.type = type;
+}
+
 void Runner::State::unregistered(const Op& op, Index type) const {
   fail(op, "WL_UNREGISTERED_TYPE",
        "the type " + workload.types[type].symbol + " is not registered yet");
 }
 
 // --- operations
+
+void Runner::State::go_to_own_cpu(Thread& thread, const Op& op) {
+  const int id = own_cpu_of(op);
+  if (thread.contexts != 0 && id != curcpu->id)
+    fail(op, "WL_CONTEXT", "a thread cannot leave its CPU inside critical, interrupt or nosleep");
+  cpus.move_to(id);
+  thread.where.cpu = id;
+}
 
 void Runner::State::change_site(Thread& thread, Index site) {
   thread.site = site;
@@ -414,7 +429,7 @@ void Runner::State::attend() {
 }
 
 // What a load consists of costs no further call.
-void Runner::State::step(Thread& thread, const Op& op) {
+DTM_RUN_INLINE void Runner::State::run_op(Thread& thread, const Op& op) {
   set_site(thread, op.line, op.site);
   if (op.kind == OpKind::malloc) {
     malloc_type* mtp = type_of(op, op.type);
@@ -434,6 +449,23 @@ void Runner::State::step(Thread& thread, const Op& op) {
   } else {
     operation(thread, op);
   }
+}
+
+void Runner::State::perform(Thread& thread, const Op& op) {
+  if (op.cpu != kSameCpu) {
+    thread.self->line = op.line;
+    go_to_own_cpu(thread, op);
+  }
+  run_op(thread, op);
+}
+
+void Runner::State::step(Thread& thread, const Op& op) {
+  if (op.cpu == kSameCpu && log == nullptr) [[likely]]
+    run_op(thread, op);
+  else if (log == nullptr)
+    perform(thread, op);
+  else
+    log->operation(*this, thread, op);
   ++operations;
   after_operation();
 }
@@ -511,34 +543,39 @@ Result<void> Runner::boot() {
   return checked;
 }
 
+Outcome Runner::State::guarded(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const KernelPanic& panic) {
+    note_panic(main, panic);
+    end();
+  } catch (RunError& error) {
+    if (!outcome.error) outcome.error = std::move(error.diagnostic);
+    end();
+  } catch (const RunEnd&) {
+    end();
+  }
+  --alive;
+  if (threaded()) {
+    try {
+      end_all();
+      cpus.join_all();
+    } catch (const KernelPanic& panic) {
+      // A run that was ended by force may leave threads that nobody can wake.
+      if (!outcome.panic && !ending()) outcome.panic = panic;
+    }
+  }
+  outcome.operations = operations;
+  std::sort(outcome.panic_places.begin(), outcome.panic_places.end(),
+            [](const ThreadPlace& a, const ThreadPlace& b) { return a.tid < b.tid; });
+  return outcome;
+}
+
 Outcome Runner::run() {
   State& s = *state_;
   s.keep_owners();
-  try {
-    s.statements(s.main, s.workload.bodies.at(0), s.workload.boot_statements());
-  } catch (const KernelPanic& panic) {
-    s.note_panic(s.main, panic);
-    s.end();
-  } catch (RunError& error) {
-    if (!s.outcome.error) s.outcome.error = std::move(error.diagnostic);
-    s.end();
-  } catch (const RunEnd&) {
-    s.end();
-  }
-  --s.alive;
-  if (s.threaded()) {
-    try {
-      s.end_all();
-      s.cpus.join_all();
-    } catch (const KernelPanic& panic) {
-      // A run that was ended by force may leave threads that nobody can wake.
-      if (!s.outcome.panic && !s.ending()) s.outcome.panic = panic;
-    }
-  }
-  s.outcome.operations = s.operations;
-  std::sort(s.outcome.panic_places.begin(), s.outcome.panic_places.end(),
-            [](const ThreadPlace& a, const ThreadPlace& b) { return a.tid < b.tid; });
-  return s.outcome;
+  return s.guarded(
+      [&s] { s.statements(s.main, s.workload.bodies.at(0), s.workload.boot_statements()); });
 }
 
 bool Runner::repeatable() const {

@@ -55,10 +55,14 @@ struct RunError {
 // Somebody else ended the run; unwinds to run().
 struct RunEnd {};
 
+// Numbers of one statement: two indexes of each of two blocks.
+inline constexpr std::size_t kScratchVariables = 4;
+
 // One simulated thread of the workload.
 struct Thread {
   Random random;
-  std::array<std::int64_t, kMaxDepth + 1> loops{};  // values of the loop variables, by depth
+  // Values of the loop variables, by depth; behind them those that a recorder evaluated.
+  std::array<std::int64_t, kMaxDepth + 1 + kScratchVariables> loops{};
   int depth = 0;
   SimThread* self = nullptr;
   Index site = kNone;
@@ -81,6 +85,12 @@ struct QuickOp {
   Kind kind = Kind::any;
 };
 
+// Sees each statement, and runs it by State::perform().
+struct OperationLog {
+  virtual ~OperationLog() = default;
+  virtual void operation(Runner::State& state, Thread& thread, const Op& op) = 0;
+};
+
 struct Runner::State : std::enable_shared_from_this<Runner::State> {
   State(const Workload& w, Kernel& k, RunHooks h);
 
@@ -90,8 +100,12 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   void quick_malloc(Thread& thread, const QuickOp& quick);
   void quick_free(Thread& thread, const QuickOp& quick);
   // --- run.cpp
+  // Runs `body`, and the threads that it leaves; what ends it goes into the outcome.
+  Outcome guarded(const std::function<void()>& body);
   void statements(Thread& thread, const std::vector<Op>& ops, std::size_t from);
   void step(Thread& thread, const Op& op);
+  void perform(Thread& thread, const Op& op);    // what step() does once
+  void run_op(Thread& thread, const Op& op);     // on the CPU where the thread is
   void operation(Thread& thread, const Op& op);  // Requires: set_site() was called
   void allocate(Thread& thread, const Op& op);
   void* place(Thread& thread, const Op& op, std::uint64_t& size, malloc_type* mtp);
@@ -118,6 +132,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   void attend();  // unwinds when the run ends here
   void set_site(Thread& thread, std::uint32_t line, Index site);
   void change_site(Thread& thread, Index site);
+  void go_to_own_cpu(Thread& thread, const Op& op);
   malloc_type* type_of(const Op& op, Index index);
   [[noreturn]] void unregistered(const Op& op, Index type) const;
   void* shifted(Thread& thread, const Op& op, void* addr);
@@ -126,6 +141,8 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   Slot& get(Thread& thread, const Op& op, const BlockRef& ref);  // waits until it is set
   void wait_for(Thread& thread, const Op& op, const BlockRef& ref);
   Slot& set(Thread& thread, const Op& op, void* addr, Index type);
+  // Makes a block what a name holds; no statement does.
+  void bring(Thread& thread, const Op& op, const BlockRef& ref, void* addr, Index type);
   void put(Thread& thread, const Op& op, void* addr, std::uint64_t request);
   Slot& make(Thread& thread, const Op& op, const BlockRef& ref);  // one with indexes, to be set
   const Slot* slot(std::string_view name) const;                  // "x[3,4]"; null: not set
@@ -192,6 +209,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   std::vector<std::string> near_zones(const std::string& name) const;
   // The operand, if this machine has it.
   int cpu_of(const Op& op, const Value& value, std::int64_t n) const;
+  int own_cpu_of(const Op& op) const;  // cpu=N
   int domain_of(const Op& op, const Value& value, std::int64_t n) const;
   std::uint8_t byte_of(const Op& op, std::int64_t n) const;
   std::int64_t count_of(const Op& op, std::int64_t n) const;
@@ -213,6 +231,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   std::vector<std::vector<QuickOp>> quick;  // by body; empty: not prepared
   std::unique_ptr<Owners> owners;           // null: nobody asked, or the ledger does it
   Outcome outcome;
+  OperationLog* log = nullptr;  // set by use_log()
   std::uint64_t operations = 0;
   int alive = 1;  // threads that may still set a name
   // What to look at after each operation beside the clock; 0: nothing.
@@ -220,6 +239,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
     kRealClock = 1,
     kThreaded = 2,  // some thread was spawned
     kEnding = 4,    // an error, a panic or attend() ends the run
+    kLogged = 8,    // there is a log: each statement goes to it
   };
   std::uint8_t unusual = 0;
   bool again = false;  // run_again(): expects do not count
@@ -229,6 +249,10 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   bool threaded() const { return (unusual & kThreaded) != 0; }
   bool ending() const { return (unusual & kEnding) != 0; }
   void end() { unusual |= kEnding; }
+  void use_log(OperationLog& to) {
+    log = &to;
+    unusual |= kLogged;
+  }
 };
 
 #define DTM_RUN_INLINE __attribute__((always_inline)) inline

@@ -21,7 +21,7 @@ class Comparison {
 
  private:
   bool op(const Op& x, const Op& y) const {
-    if (x.kind != y.kind || x.flags != y.flags) return false;
+    if (x.kind != y.kind || x.flags != y.flags || x.cpu != y.cpu) return false;
     if (!type(x.type, y.type) || !ref(x.target, y.target) || !ref(x.source, y.source)) return false;
     if (!value(x.value, y.value) || !value(x.extra, y.extra)) return false;
     if ((x.site == kNone) != (y.site == kNone)) return false;
@@ -142,7 +142,7 @@ Diagnostic Workload::diagnose(const Op& op, std::string tag, std::string message
   d.message = std::move(message);
   if (text == nullptr || op.line == 0) return d;
   std::size_t start = 0;
-  for (std::uint32_t line = 1; line < op.line && start < text->size(); ++line) {
+  for (std::uint32_t line = first_line; line < op.line && start < text->size(); ++line) {
     start = std::min(text->find('\n', start), text->size() - 1) + 1;
   }
   const std::size_t end = std::min(text->find('\n', start), text->size());

@@ -31,6 +31,12 @@ TEST_F(CommandLine, StatusSaysHowARunEnded) {
       {"dtmalloc nosuch", 2},
       {"dtmalloc run", 2},
       {"dtmalloc run x --nosuch", 2},
+      {"printf 'a = malloc 1 M_TEMP M_WAITOK' | dtmalloc replay -", 0},
+      {"printf 'a = mallok 1 M_TEMP M_WAITOK' | dtmalloc replay -", 1},
+      {"printf 'a = malloc 70000 M_TEMP M_WAITOK\nfree a\nfree a' | dtmalloc replay -", 3},
+      {"printf 'expect 0' | dtmalloc record - | dtmalloc replay -", 4},
+      {"printf 'expect 0' | dtmalloc record - >/dev/null", 4},
+      {"dtmalloc replay x -q", 2},
       {"dtmalloc run x --cpus 0", 2},
       {"dtmalloc import vmstat-x y", 2},
       {"dtmalloc --help", 0},
@@ -48,6 +54,19 @@ TEST_F(CommandLine, StatusSaysHowARunEnded) {
       {"printf '' | dtmalloc run - -n 'BEGIN{exit(256)}'", 0},
   };
   for (const auto& c : cases) EXPECT_EQ(run(c.command).status, c.status) << c.command;
+}
+
+// REQ: TRACE-10
+TEST_F(CommandLine, ARecordIsWrittenWholeOrNotAtAll) {
+  EXPECT_EQ(run("printf 'cpu 0\nnosleep { }\n' | dtmalloc record - -o t; ls t").status, 2);
+  EXPECT_EQ(run("printf 'cpu 1\n' | dtmalloc record - -o t && cat t").out, "cpu 1\n");
+  EXPECT_EQ(run("printf 'kernel cpus=2\nwait 1ms' | dtmalloc record - --seed 3 --tunable "
+                "vm.kmem_zmax=4096")
+                .out,
+            "kernel cpus=2 seed=3 vm.kmem_zmax=4096\nwait 1ms\n");
+  const Ran ran = run("yes 'cpu 1' | head -100000 | dtmalloc replay - --report vmstat-m");
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_EQ(ran.err, "");
 }
 
 // REQ: CLI-02

@@ -269,6 +269,31 @@ std::string marked(const Diagnostic& d) {
   return d.where.column == 0 ? "" : d.source_line.substr(d.where.column - 1, d.where.length);
 }
 
+// REQ: TRACE-09
+TEST(WorkloadRun, AnOperationMayNameItsCpu) {
+  Machine m(R"(kernel cpus=3
+type M_A "a"
+a = malloc 64 M_A M_WAITOK cpu=1
+b = contigmalloc 4096 M_A M_WAITOK low=0 cpu=2 @f
+a = realloc a 100 M_A M_WAITOK cpu=0
+free b M_A cpu=2
+wait 1us cpu=1
+)");
+  m.expect_good();
+  EXPECT_EQ(curcpu->id, 1);
+  EXPECT_EQ(m.kernel->cpus().clock().now(), 1500u);
+  const auto parsed = parse(print(m.workload), "p");
+  ASSERT_TRUE(parsed) << to_string(parsed.error());
+  EXPECT_TRUE(*parsed == m.workload);
+  Machine none("kernel cpus=3\ncritical { free a cpu=7 }\na = malloc 1 M_TEMP M_WAITOK cpu=1\n");
+  ASSERT_TRUE(none.refused);
+  EXPECT_EQ(none.refused->tag, "WL_RANGE");
+  EXPECT_EQ(none.refused->where.line, 2u);
+  Machine inside("a = malloc 1 M_TEMP M_WAITOK\ncritical { free a cpu=1 }\n");
+  ASSERT_TRUE(inside.outcome.error);
+  EXPECT_EQ(inside.outcome.error->tag, "WL_CONTEXT");
+}
+
 // REQ: WL-18, WL-22
 TEST(WorkloadRun, ConstantsThatCannotBeAreRefusedAtBoot) {
   const struct {

@@ -97,6 +97,8 @@ class Runner {
   struct State;
 
  private:
+  friend class Replayer;
+  friend class Recorder;
   std::shared_ptr<State> state_;
 };
 

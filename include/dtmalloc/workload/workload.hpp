@@ -146,17 +146,21 @@ enum class OpKind : std::uint8_t {
   poke,
 };
 
+// Op::cpu of what stays where the thread is.
+inline constexpr std::uint16_t kSameCpu = 0xffff;
+
 struct Op {
   OpKind kind = OpKind::join;
-  std::int32_t flags = 0;  // M_* bits
-  Index type = kNone;      // into Workload::types; free: kNone is the type of the allocation
-  BlockRef target;         // what is set or freed
-  BlockRef source;         // realloc's old block
-  Value value;             // size, count, CPU, time, condition
-  Value extra;             // second size, alignment, offset of free and poke
-  Index site = kNone;      // into Workload::sites
-  Index body = kNone;      // into Workload::bodies
-  Index detail = kNone;    // into Workload::histories, threads, sysctls or placements
+  std::uint16_t cpu = kSameCpu;  // cpu=N: the thread goes there first, in no time
+  std::int32_t flags = 0;        // M_* bits
+  Index type = kNone;            // into Workload::types; free: kNone is the type of the allocation
+  BlockRef target;               // what is set or freed
+  BlockRef source;               // realloc's old block
+  Value value;                   // size, count, CPU, time, condition
+  Value extra;                   // second size, alignment, offset of free and poke
+  Index site = kNone;            // into Workload::sites
+  Index body = kNone;            // into Workload::bodies
+  Index detail = kNone;          // into Workload::histories, threads, sysctls or placements
   std::uint32_t line = 0, column = 0;
   // Column of what the machine may not have: a CPU, a byte, a domain, a set of domains, a sysctl.
   std::uint32_t operand = 0;
@@ -231,6 +235,7 @@ struct Workload {
   std::vector<std::vector<Op>> bodies;      // bodies[0]: the statements outside any block
   std::string file;                         // for messages
   std::shared_ptr<const std::string> text;  // the source, if it came from one
+  std::uint32_t first_line = 1;             // of `text`, which may be a part of the source
 
   // Same settings and statements; places, and how things are interned, do not count.
   bool operator==(const Workload& other) const;
