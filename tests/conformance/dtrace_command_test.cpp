@@ -452,9 +452,9 @@ TEST_F(DtraceCommand, AClosedPipeEndsIt) {
 TEST_F(DtraceCommand, TheFirstInterruptIsNotLost) {
   // timeout(1) signals the process and then its group.
   for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(run("timeout -s TERM 0.3 dtmalloc dtrace -qn 'END {trace(\"bye\")}'").out, "\nbye\n");
+    EXPECT_EQ(run("timeout -s TERM 1 dtmalloc dtrace -qn 'END {trace(\"bye\")}'").out, "\nbye\n");
   const Ran document =
-      run("timeout --foreground -s INT 0.3 dtmalloc dtrace -x oformat=xml -qn 'END {trace(1)}'");
+      run("timeout --foreground -s INT 1 dtmalloc dtrace -x oformat=xml -qn 'END {trace(1)}'");
   EXPECT_TRUE(document.out.starts_with("<?xml")) << document.out;
 }
 
