@@ -207,7 +207,7 @@ TEST(DSugar, CompilesInTimeThatGrowsWithTheText) {
   };
   for (const Shape& shape : shapes) {
     std::string tag;
-    EXPECT_LT(seconds(shape.text, &tag), 10) << shape.name;
+    EXPECT_LT(seconds(shape.text, &tag), 5) << shape.name;
     EXPECT_EQ(tag, shape.tag) << shape.name;
   }
 }
