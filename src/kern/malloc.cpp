@@ -53,8 +53,25 @@ __attribute__((always_inline)) inline void maybe_fire(Cpu* cpu, int which, mallo
     cpu->critbase = 0;
 }
 
+// What cache_alloc() and cache_free() do first, as long as nobody watches: the hot part tries
+// again.
+bool swapped_to_alloc(std::size_t size) {
+  if (guard_word(curcpu) != 0 || size > KMEM_ZMAX) return false;
+  uma_cache& cache = static_cast<KernCpu*>(curcpu)->cache_of(size);
+  return cache.top == cache.base && cache.swap_to_alloc();
+}
+bool swapped_to_free(const void* addr) {
+  if (guard_word(curcpu) != 0) return false;
+  auto* cpu = static_cast<KernCpu*>(curcpu);
+  const std::size_t page = page_of(cpu, addr);
+  if (page >= cpu->arena_pages) return false;
+  uma_cache& cache = cpu->slots[page_slot(cpu, page)];
+  return cache.top == cache.end && cache.swap_to_free();
+}
+
 template <bool Hooks>
 DTM_COLD void* malloc_by_hand(std::size_t size, malloc_type* mtp, int flags) {
+  if (swapped_to_alloc(size)) return malloc_hot<Hooks, false>(size, mtp, flags);
   leave(curcpu);
   Kernel::Impl* k = enter_kernel();
   if (k == nullptr) return nullptr;
@@ -69,6 +86,7 @@ DTM_COLD void* malloc_by_hand(std::size_t size, malloc_type* mtp, int flags) {
 
 template <bool Hooks>
 DTM_COLD void free_by_hand(void* addr, malloc_type* mtp) {
+  if (swapped_to_free(addr)) return free_hot<Hooks, false>(addr, mtp);
   leave(curcpu);
   if (Kernel::Impl* k = enter_kernel())
     in_function(

@@ -250,12 +250,7 @@ void zone_free_bucket(uma_zone& zone, uma_bucket* bucket, void* udata, bool work
 
 static bool refill(uma_zone& zone, void* udata, int flags) {
   uma_cache& cache = zone_cache(zone, curcpu->id);
-  if (cache.uc_freebucket != nullptr && cache.uc_freebucket->ub_cnt != 0) {
-    uma_bucket* full = cache.uc_freebucket;
-    cache.uc_freebucket = cache.unload_alloc();
-    cache.load_alloc(full);
-    return true;
-  }
+  if (cache.swap_to_alloc()) return true;
   uma_bucket* bucket = cache.unload_alloc();
   section_exit();
   if (bucket != nullptr) bucket_free(zone, bucket, udata);
@@ -307,13 +302,7 @@ static bool make_room(uma_zone& zone, void* udata, int item_domain) {
   Cpu& was = *curcpu;
   uma_cache& cache = zone_cache(zone, was.id);
   const bool foreign = zone.first_touch() && was.domain != item_domain;
-  if (!foreign && cache.uc_freebucket != nullptr &&
-      cache.uc_freebucket->ub_cnt < cache.uc_freebucket->ub_entries) {
-    uma_bucket* room = cache.uc_freebucket;
-    cache.uc_freebucket = cache.unload_alloc();
-    cache.load_alloc(room);
-    return true;
-  }
+  if (!foreign && cache.swap_to_free()) return true;
   if (zone.uz_bucket_size.load(std::memory_order_relaxed) == 0) return false;
   uma_bucket* full = std::exchange(foreign ? cache.uc_crossbucket : cache.uc_freebucket, nullptr);
   if (full != nullptr) {

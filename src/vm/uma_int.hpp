@@ -85,6 +85,25 @@ struct alignas(128) uma_cache : HotCache {
     top = base = end = nullptr;
     return bucket;
   }
+  // The two buckets change places. Requires: there is a free bucket.
+  void swap_buckets() {
+    uma_bucket* bucket = uc_freebucket;
+    uc_freebucket = unload_alloc();
+    load_alloc(bucket);
+  }
+  // An alloc bucket that is empty (full) gives way to a free bucket that is not. False: there is
+  // none.
+  bool swap_to_alloc() {
+    if (uc_freebucket == nullptr || uc_freebucket->ub_cnt == 0) return false;
+    swap_buckets();
+    return true;
+  }
+  bool swap_to_free() {
+    if (uc_freebucket == nullptr || uc_freebucket->ub_cnt >= uc_freebucket->ub_entries)
+      return false;
+    swap_buckets();
+    return true;
+  }
 };
 static_assert(sizeof(uma_cache) == 128);
 
@@ -215,8 +234,12 @@ uma_zone& zone_make(Vm& vm, const std::string& name, std::size_t size, std::uint
 void check_zone_flags(Vm& vm, std::uint32_t flags);
 // Panics about a size that the machine's types do not hold.
 void check_zone_size(Vm& vm, const char* name, std::size_t size);
+uma_cache& zone_new_cache(uma_zone& zone, int cpu);
 // The zone's cache on a CPU, made if there is none.
-uma_cache& zone_cache(uma_zone& zone, int cpu);
+inline uma_cache& zone_cache(uma_zone& zone, int cpu) {
+  uma_cache* cache = zone.cache_or_null(cpu);
+  return cache != nullptr ? *cache : zone_new_cache(zone, cpu);
+}
 // Makes `cache` the zone's cache on a CPU that has none.
 void zone_attach_cache(uma_zone& zone, int cpu, uma_cache* cache);
 

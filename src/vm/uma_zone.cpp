@@ -114,8 +114,7 @@ uma_zone* zone_create(Vm& vm, const std::string& name, std::size_t size, int ali
   return &zone;
 }
 
-uma_cache& zone_cache(uma_zone& zone, int cpu) {
-  if (uma_cache* cache = zone.cache_or_null(cpu)) return *cache;
+uma_cache& zone_new_cache(uma_zone& zone, int cpu) {
   const std::lock_guard lock(zone.vm->zones_mutex);
   zone.own_caches.push_back(std::make_unique<uma_cache>());
   uma_cache* cache = zone.own_caches.back().get();
