@@ -27,10 +27,10 @@ namespace dtmalloc {
 
 inline constexpr std::size_t kDataBytes = std::size_t{64} << 20;    // types and names
 inline constexpr std::size_t kColumnBytes = std::size_t{16} << 20;  // of one CPU
-// Columns begin at different places of a cache set, so that the lines of one type on many CPUs do
-// not push each other out.
+// Columns begin at different places of a page and of as many pages, so that what many CPUs have of
+// one type does not share few sets of a cache, nor of a TLB.
 inline constexpr std::size_t kColours = 61;
-inline constexpr std::size_t kColourStep = 17 * 128;
+inline constexpr std::size_t kColourStep = 17 * (4096 + 128);
 inline constexpr std::size_t kColumnLines = kColumnBytes - kColours * kColourStep;
 
 using KernCpu = CpuWithCaches<uma_cache>;

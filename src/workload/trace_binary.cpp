@@ -141,11 +141,11 @@ void Trace::Impl::check_records(std::span<const TraceOp> records) {
   for (; good < records.size(); ++good) {
     const TraceOp& op = records[good];
     const std::uint16_t kind = op.kind();
-    if (kind == TraceOp::malloc) {
-      if (op.block < blocks && op.type() < types) continue;
-    } else if (kind == TraceOp::free) {
-      if (op.block < blocks && (op.type() < types || op.type() == TraceOp::kNoType)) continue;
-    } else if (kind == TraceOp::move) {
+    // One branch for both kinds: which of them comes next nothing can foretell.
+    static_assert(TraceOp::malloc == 0 && TraceOp::free == 1);
+    const bool any_type = (kind == TraceOp::free) & (op.type() == TraceOp::kNoType);
+    if ((kind <= TraceOp::free) & (op.block < blocks) & ((op.type() < types) | any_type)) continue;
+    if (kind == TraceOp::move) {
       if (op.cpu != kSameCpu) continue;
     } else if (kind == TraceOp::wait) {
       if (op.word <= Clock::kEndOfTime) continue;
