@@ -96,7 +96,7 @@ void random_sizes(benchmark::State& state, std::size_t live, int types) {
                              table->replace<true>(calls, Sizes(), pairs);
                            };
                          }),
-          options(800e-6, 10 * live, 2 * live));
+          options(800e-6, 10 * live, 10 * live));
 }
 
 template <Order kOrder, bool kRandom>
