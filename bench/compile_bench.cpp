@@ -61,7 +61,7 @@ void enable(benchmark::State& state, int probes, bool by_session) {
         const double start = seconds_now();
         const auto enabling = tracing.framework.enable(
             {"dtmalloc", "", "many_*", "", 0},
-            [](void*, dtrace::ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+            [](const dtrace::ProbeFiring&, std::uintptr_t, std::uintptr_t, std::uintptr_t,
                std::uintptr_t, std::uintptr_t) {},
             nullptr);
         const double taken = seconds_now() - start;

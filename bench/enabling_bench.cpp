@@ -15,7 +15,7 @@
 namespace dtmalloc::bench {
 namespace {
 
-void empty_callback(void*, dtrace::ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+void empty_callback(const dtrace::ProbeFiring&, std::uintptr_t, std::uintptr_t, std::uintptr_t,
                     std::uintptr_t, std::uintptr_t) {}
 const dtrace::ProbeDescription kOther = {"dtmalloc", "", "other", "malloc", 0};
 

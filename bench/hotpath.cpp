@@ -39,6 +39,7 @@ constexpr NamedProgram kPrograms[] = {
     {"predicate", BOTH "/arg3 > 16 && arg3 < 4096/ {@ = count();}"},
     {"predicate-false", BOTH "/arg3 > 4096/ {@ = count();}"},
     {"record-1", BOTH "{trace(arg3);}"},
+    {"record-2", BOTH "{trace(arg3); trace(arg4);}"},
     {"record-4", BOTH "{printf(\"%d %d %d %d\\n\", arg3, tid, pid, id);}"},
     {"global-predicate", "BEGIN {x = 0;} " BOTH "/x == 0/ {@ = count();}"},
     {"thread-predicate", "BEGIN {self->n = 1;} " BOTH "/self->n == 0/ {@ = count();}"},
@@ -52,8 +53,8 @@ __attribute__((noinline)) void* null_malloc(std::size_t, malloc_type* type, int)
 __attribute__((noinline)) void null_free(void*, malloc_type*) { __asm__ volatile(""); }
 void empty_hook(std::uint32_t, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
                 std::uintptr_t) {}
-void empty_callback(void*, ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
-                    std::uintptr_t) {}
+void empty_callback(const ProbeFiring&, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+                    std::uintptr_t, std::uintptr_t) {}
 
 // What traces a machine that is bound to this thread.
 struct Tracing {

@@ -27,7 +27,7 @@ constexpr std::size_t kSize = 64;
 constexpr char kLabel[] = "probe, ns a pair";
 constexpr std::uint64_t kSwitchRate = 100000;  // ns between the consumer's passes
 
-void empty_callback(void*, dtrace::ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+void empty_callback(const dtrace::ProbeFiring&, std::uintptr_t, std::uintptr_t, std::uintptr_t,
                     std::uintptr_t, std::uintptr_t) {}
 
 ContestOptions options(double firings) {

@@ -35,17 +35,17 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void nothing(void*, dtrace::ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
-             std::uintptr_t) {}
+void nothing(const dtrace::ProbeFiring&, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+             std::uintptr_t, std::uintptr_t) {}
 std::string as_named(const ProbeDescription& description) {
   return description.id != dtrace::kNoProbe ? "probe " + std::to_string(description.id)
                                             : to_string(description);
 }
 
 // One thread of the machine runs at a time.
-void count(void* counter, dtrace::ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+void count(const dtrace::ProbeFiring& firing, std::uintptr_t, std::uintptr_t, std::uintptr_t,
            std::uintptr_t, std::uintptr_t) {
-  ++*static_cast<std::uint64_t*>(counter);
+  ++*static_cast<std::uint64_t*>(firing.context);
 }
 
 class Measuring {

@@ -17,9 +17,9 @@ struct Sink {
 };
 
 template <Firing::Probe kProbe>
-void record(void* context, dtrace::ProbeId, std::uintptr_t arg0, std::uintptr_t, std::uintptr_t,
+void record(const dtrace::ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t, std::uintptr_t,
             std::uintptr_t arg3, std::uintptr_t arg4) {
-  Sink& sink = *static_cast<Sink*>(context);
+  Sink& sink = *static_cast<Sink*>(firing.context);
   const std::lock_guard lock(sink.mutex);
   sink.firings.push_back(
       {reinterpret_cast<const malloc_type*>(arg0), kProbe, arg3, static_cast<std::int32_t>(arg4)});

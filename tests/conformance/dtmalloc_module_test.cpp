@@ -40,8 +40,8 @@ class DtmallocModuleTest : public ::testing::Test {
   EnablingId count(const ProbeDescription& description, int* firings) {
     auto enabling = framework->enable(
         description,
-        [](void* context, ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
-           std::uintptr_t) { ++*static_cast<int*>(context); },
+        [](const ProbeFiring& firing, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+           std::uintptr_t, std::uintptr_t) { ++*static_cast<int*>(firing.context); },
         firings);
     EXPECT_TRUE(enabling);
     return enabling ? *enabling : 0;
@@ -255,7 +255,7 @@ TEST_F(DtmallocModuleTest, FiresInACriticalSection) {
   inside = false;
   auto enabling = framework->enable(
       {"dtmalloc", "", "temp", "", 0},
-      [](void*, ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+      [](const ProbeFiring&, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
          std::uintptr_t) { inside = curcpu->critnest.load() != 0; },
       nullptr);
   ASSERT_TRUE(enabling);

@@ -39,11 +39,11 @@ class DtmallocTest : public ::testing::Test {
   EnablingId trace(const ProbeDescription& description) {
     auto enabling = framework->enable(
         description,
-        [](void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+        [](const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
            std::uintptr_t arg3, std::uintptr_t arg4) {
-          static_cast<std::vector<Seen>*>(context)->push_back(
-              {id, arg0, arg1, arg2, arg3, arg4,
-               reinterpret_cast<const malloc_type_stats*>(arg2)->mts_numallocs});
+          static_cast<std::vector<Seen>*>(firing.context)
+              ->push_back({firing.id, arg0, arg1, arg2, arg3, arg4,
+                           reinterpret_cast<const malloc_type_stats*>(arg2)->mts_numallocs});
         },
         &seen);
     EXPECT_TRUE(enabling);

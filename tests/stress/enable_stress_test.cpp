@@ -25,9 +25,9 @@ struct Guarded {
   std::uint64_t plain[64] = {};  // by CPU, written without synchronisation
 };
 
-void note(void* context, ProbeId, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
+void note(const ProbeFiring& firing, std::uintptr_t, std::uintptr_t, std::uintptr_t, std::uintptr_t,
           std::uintptr_t) {
-  auto& guarded = *static_cast<Guarded*>(context);
+  auto& guarded = *static_cast<Guarded*>(firing.context);
   if (guarded.disabled.load(std::memory_order_relaxed)) guarded.late.fetch_add(1);
   guarded.calls.fetch_add(1, std::memory_order_relaxed);
   ++guarded.plain[curcpu->id];

@@ -93,8 +93,15 @@ class Provider {
   virtual std::vector<Missing> missing() const;
 };
 
-// Called at a firing, inside the critical section, with host addresses.
-using ProbeCallback = void (*)(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1,
+// What a callback is told besides the arguments.
+struct ProbeFiring {
+  void* context = nullptr;  // what enable() was given
+  ProbeId id = kNoProbe;
+};
+
+// Called at a firing, inside the critical section, with host addresses. As the kernel's hook, with
+// a reference in place of the probe's id: the arguments stay in their registers.
+using ProbeCallback = void (*)(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
                                std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
 
 // Privileges of a registration (dtrace_ppriv_t).

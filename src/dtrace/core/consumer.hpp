@@ -251,21 +251,27 @@ class Consumer {
   // The same for a clause with `first_tokens`, at which a firing begins as far as strtok() goes.
   void fire_first(Ecb& ecb, Firing& firing);
   // What chain entries call, with an Ecb as context.
-  static void fire_first_callback(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
-                                  std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
-  static void fire_callback(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+  static void fire_first_callback(const ProbeFiring& firing, std::uintptr_t arg0,
+                                  std::uintptr_t arg1, std::uintptr_t arg2, std::uintptr_t arg3,
+                                  std::uintptr_t arg4);
+  static void fire_callback(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   // --- quick_fire.cpp: with a QuickClause as context. `Keys`: words that the keys of the only
   // step depend on.
   template <bool Predicate, unsigned Keys, QuickStep::Kind Kind>
-  static void fire_one(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+  static void fire_one(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
                        std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
+  template <bool Predicate, unsigned First, unsigned Count>
+  static void fire_arguments(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
+                             std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
+  template <bool Predicate>
+  static ProbeCallback arguments_writer(const std::vector<QuickStore>& stores);
   static void fire_unusual(FiringLine& line, const std::uint64_t* arguments);
-  template <bool Predicate, QuickRecord Form>
-  static void fire_record(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+  template <bool Predicate, bool Common>
+  static void fire_record(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
                           std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   template <bool Records>
-  static void fire_steps(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+  static void fire_steps(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
                          std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
   // The state of a CPU, made when it is not there yet.
   ConsumerCpu* cpu_state(Cpu& cpu) {

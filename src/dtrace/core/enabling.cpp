@@ -134,8 +134,7 @@ Result<EnablingId> Framework::enable(const ProbeDescription& description, ProbeC
   for (const ProbeId id : ids) {
     Probe* probe = impl_->probe(id);
     ChainEntry entry;
-    entry.fire = &fire_function;
-    entry.callback = callback;
+    entry.fire = callback;
     entry.context = context;
     entry.enabling = enabling;
     probe->entries.push_back(entry);

@@ -57,22 +57,14 @@ struct ProviderEntry {
   bool defunct = false;  // nothing matches its probes
 };
 
-struct FiringLine;
-
-// What a firing calls: as the kernel's hook is called, with the line of what fires in place of the
-// probe's id, so that the arguments' registers stay as they are.
-using ProbeFire = void (*)(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
-                           std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
-
 // What happens when the probe fires.
 struct ChainEntry {
-  ProbeFire fire = nullptr;
-  void* context = nullptr;           // of `fire`
-  ProbeCallback callback = nullptr;  // of a C++ callback
-  Ecb* ecb = nullptr;                // null: a C++ callback
-  EnablingId enabling = 0;           // of a C++ callback
-  Consumer* consumer = nullptr;      // of a D clause
-  std::uint32_t number = 0;          // of its line: the probe's id if it is the only one
+  ProbeCallback fire = nullptr;  // a D clause's: with a FiringLine
+  void* context = nullptr;       // of `fire`
+  Ecb* ecb = nullptr;            // null: a C++ callback
+  EnablingId enabling = 0;       // of a C++ callback
+  Consumer* consumer = nullptr;  // of a D clause
+  std::uint32_t number = 0;      // of its line: the probe's id if it is the only one
 };
 
 // The published, immutable form of Probe::entries.
@@ -108,13 +100,9 @@ struct Probe {
   std::vector<ChainEntry> entries;
 };
 
-// --- probe.cpp: of entries
-// A chain of several, by its head.
-void fire_chain(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
-                std::uintptr_t arg3, std::uintptr_t arg4);
-// A C++ callback.
-void fire_function(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
-                   std::uintptr_t arg3, std::uintptr_t arg4);
+// Of a chain of several, its head's (probe.cpp).
+void fire_chain(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
+                std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4);
 
 // Probe id -> chain.
 struct ProbeTable {
@@ -126,18 +114,22 @@ struct ProbeTable {
 
 // What one CPU knows of an entry that has fired there: all that the next firing needs. Zeroes:
 // nothing.
-struct alignas(64) FiringLine {
+struct alignas(64) FiringLine : ProbeFiring {
   std::uint64_t tag;          // FiringCpu::version and the entry's number; else: unknown
-  ProbeFire fire;             // ChainEntry::fire, or better once more is known
-  const ChainEntry* entry;    // Chain::head: of that chain
+  ProbeCallback fire;         // ChainEntry::fire, or better once more is known
   const QuickClause* clause;  // this and what follows: once it has fired (Consumer::know)
   ConsumerCpu* state;
-  std::size_t room;      // of the clause
-  std::uint64_t* cells;  // of an aggregation: the element that was counted last
-  ProbeId id;
-  std::uint64_t key;     // of that element, if it has one
-  std::uint64_t memory;  // AddressMap::generation() of that time
+  std::size_t room;         // of the clause
+  std::uint64_t* cells;     // of an aggregation: the element that was counted last
+  std::uint64_t key;        // of that element, if it has one
+  std::uint64_t memory;     // AddressMap::generation() of that time
+  const ChainEntry* entry;  // Chain::head: of that chain
 };
+
+// The line that a clause's or a chain's `fire` was called with.
+inline FiringLine& line_of(const ProbeFiring& firing) {
+  return const_cast<FiringLine&>(static_cast<const FiringLine&>(firing));
+}
 
 // The same of other elements of an aggregation.
 struct FiringCell {

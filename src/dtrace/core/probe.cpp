@@ -218,25 +218,20 @@ bool may_fire(EcbRole role, Activity activity) {
 
 }  // namespace
 
-void fire_function(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
-                   std::uintptr_t arg3, std::uintptr_t arg4) {
-  const ChainEntry& entry = *line.entry;
-  entry.callback(entry.context, line.id, arg0, arg1, arg2, arg3, arg4);
-}
-
 static void learn(FiringLine& line, std::uint64_t tag, ProbeId id, const ChainEntry& entry) {
   line = {};
   line.tag = tag;
+  line.context = entry.context;
+  line.id = id;
   line.fire = entry.fire;
   line.entry = &entry;
-  line.id = id;
 }
 
-void fire_chain(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
-                std::uintptr_t arg3, std::uintptr_t arg4) {
+void fire_chain(const ProbeFiring& head, std::uintptr_t arg0, std::uintptr_t arg1,
+                std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
   auto& firing = *static_cast<FiringCpu*>(curcpu->dtrace);
-  const auto* chain = reinterpret_cast<const Chain*>(line.entry);
-  const ProbeId id = line.id;
+  const auto* chain = reinterpret_cast<const Chain*>(line_of(head).entry);
+  const ProbeId id = head.id;
   for (std::uint32_t i = 0; i < chain->count; ++i) {
     const ChainEntry& entry = chain->entries[i];
     FiringLine& of_entry = firing.line(entry.number);
@@ -290,8 +285,8 @@ void Framework::Impl::fire_on(Cpu& cpu, SimThread* thread, ProbeId id,
   for (std::uint32_t i = 0; chain != nullptr && i < chain->count; ++i) {
     const ChainEntry& entry = chain->entries[i];
     if (entry.ecb == nullptr) {
-      entry.callback(entry.context, id, arguments[0], arguments[1], arguments[2], arguments[3],
-                     arguments[4]);
+      entry.fire({entry.context, id}, arguments[0], arguments[1], arguments[2], arguments[3],
+                 arguments[4]);
       continue;
     }
     Firing firing;
@@ -314,8 +309,8 @@ void Framework::Impl::fire_for(Consumer& consumer, ProbeId id, Cpu& cpu, SimThre
   for (std::uint32_t i = 0; i < chain->count; ++i) {
     const ChainEntry& entry = chain->entries[i];
     if (entry.ecb == nullptr) {
-      entry.callback(entry.context, id, arguments[0], arguments[1], arguments[2], arguments[3],
-                     arguments[4]);
+      entry.fire({entry.context, id}, arguments[0], arguments[1], arguments[2], arguments[3],
+                 arguments[4]);
     } else if (entry.consumer == &consumer) {
       Firing firing;
       firing.cpu = &cpu;
@@ -446,14 +441,15 @@ static void fire_clause(Ecb& ecb, std::uintptr_t arg0, std::uintptr_t arg1, std:
   (ecb.consumer->*Fire)(ecb, firing);
 }
 
-void Consumer::fire_callback(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+void Consumer::fire_callback(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
                              std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-  fire_clause<&Consumer::fire>(*line.entry->ecb, arg0, arg1, arg2, arg3, arg4);
+  fire_clause<&Consumer::fire>(*line_of(firing).entry->ecb, arg0, arg1, arg2, arg3, arg4);
 }
 
-void Consumer::fire_first_callback(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
-                                   std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
-  fire_clause<&Consumer::fire_first>(*line.entry->ecb, arg0, arg1, arg2, arg3, arg4);
+void Consumer::fire_first_callback(const ProbeFiring& firing, std::uintptr_t arg0,
+                                   std::uintptr_t arg1, std::uintptr_t arg2, std::uintptr_t arg3,
+                                   std::uintptr_t arg4) {
+  fire_clause<&Consumer::fire_first>(*line_of(firing).entry->ecb, arg0, arg1, arg2, arg3, arg4);
 }
 
 // Room for a record that the buffer's limit does not grant, and an answer to who wanted to know.

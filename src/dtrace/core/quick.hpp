@@ -214,11 +214,10 @@ struct QuickStore {
   bool is_argument() const { return from == argument && size == 8; }
   bool is_thread_number() const { return from == thread_number && size == 4; }
   bool is_number() const { return from == number && size == 4; }
+  bool is_common() const { return is_argument() || is_thread_number() || is_number(); }
 };
-
-// What those of a clause have in common: whole arguments; or numbers of the thread and constants of
-// 4 bytes as well; or nothing.
-enum class QuickRecord : std::uint8_t { arguments, common, any };
+// Of the first datum of 8 bytes behind a record's header.
+inline constexpr std::uint32_t kArgumentsOffset = 16;
 
 struct QuickClause {
   Consumer* consumer = nullptr;
@@ -237,8 +236,8 @@ struct QuickClause {
   std::optional<QuickDif> predicate;
   std::vector<QuickStep> steps;  // those that do something
   std::vector<QuickStore> stores;
-  ProbeFire fire = nullptr;   // whatever the CPU knows
-  ProbeFire known = nullptr;  // once it has fired there; null: the same
+  ProbeCallback fire = nullptr;   // whatever the CPU knows
+  ProbeCallback known = nullptr;  // once it has fired there; null: the same
   std::uint32_t memos() const {
     std::uint32_t count = 0;
     for (const QuickStep& step : steps) count += step.memos();

@@ -144,8 +144,9 @@ bool Consumer::aggregate_quickly(const QuickClause& clause, const QuickStep& ste
 // A clause of one aggregation that needs arguments only. Saves no register for count() and
 // quantize(): what is unusual is a tail call.
 template <bool Predicate, unsigned Keys, QuickStep::Kind Kind>
-void Consumer::fire_one(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+void Consumer::fire_one(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
                         std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  FiringLine& line = line_of(firing);
   if (!has_room(line, line.state->buffer)) return fire_callback(line, arg0, arg1, arg2, arg3, arg4);
   const QuickClause& clause = *line.clause;
   const std::uint64_t words[kQuickArguments] = {arg0, arg1, arg2, arg3, arg4};
@@ -199,40 +200,65 @@ DTM_INLINE static std::uint64_t value_of(const QuickStore& store, const std::uin
   }
 }
 
+// Takes the place of the record that begin_record() began.
+DTM_INLINE static std::byte* take_record(PrincipalBuffer& buffer, const QuickClause& clause,
+                                         std::uint64_t now) {
+  const std::size_t start = begin_record(buffer, clause, now);
+  std::byte* record = buffer.active + start;
+  __asm__("" : "+r"(record));  // one register, not a sum for each store
+  buffer.used = start + clause.record;
+  return record;
+}
+
+// The virtual clock of a clause: the deadman has taken the room when time passes its deadline.
+DTM_INLINE static std::uint64_t virtual_now(const QuickClause& clause) {
+  if (clause.clock->is_real()) __builtin_unreachable();  // choose_fire()
+  return clause.clock->now();
+}
+
+// A clause that records `Count` arguments from `First` on, as they come. Saves no register.
+template <bool Predicate, unsigned First, unsigned Count>
+void Consumer::fire_arguments(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
+                              std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  FiringLine& line = line_of(firing);
+  const QuickClause& clause = *line.clause;
+  PrincipalBuffer& buffer = line.state->buffer;
+  const std::uint64_t now = virtual_now(clause);
+  if (!has_room(line, buffer)) return fire_steps<true>(line, arg0, arg1, arg2, arg3, arg4);
+  const std::uint64_t arguments[kQuickArguments] = {arg0, arg1, arg2, arg3, arg4};
+  if (Predicate && clause.predicate->simple_value(arguments) == 0) return;
+  std::byte* place = take_record(buffer, clause, now) + kArgumentsOffset;
+  for (unsigned i = 0; i < Count; ++i) std::memcpy(place + 8 * i, &arguments[First + i], 8);
+}
+
 // What fire_record() does not do.
 [[gnu::cold, gnu::noinline]] void Consumer::fire_unusual(FiringLine& line,
                                                          const std::uint64_t* arguments) {
   fire_steps<true>(line, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
 }
 
-// A clause that records words at hand, on a virtual clock: there the deadman has taken the room
-// when time passes its deadline. Saves no register but for words of any form.
-template <bool Predicate, QuickRecord Form>
-void Consumer::fire_record(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+// A clause that records words at hand; `Common`: as QuickStore::is_common() says of all.
+template <bool Predicate, bool Common>
+void Consumer::fire_record(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
                            std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  FiringLine& line = line_of(firing);
   const std::uint64_t arguments[kQuickArguments] = {arg0, arg1, arg2, arg3, arg4};
   const QuickClause& clause = *line.clause;
   ConsumerCpu& state = *line.state;
   PrincipalBuffer& buffer = state.buffer;
-  const SimThread* thread = nullptr;
-  if (Form != QuickRecord::arguments) thread = curcpu->thread;
-  if (clause.clock->is_real()) __builtin_unreachable();  // choose_fire()
-  const std::uint64_t now = clause.clock->now();
+  const SimThread* thread = curcpu->thread;
+  const std::uint64_t now = virtual_now(clause);
   if (!has_room(line, buffer)) return fire_unusual(line, arguments);
-  if (Form != QuickRecord::arguments && __builtin_expect(thread == nullptr, 0))
-    return fire_unusual(line, arguments);
+  if (__builtin_expect(thread == nullptr, 0)) return fire_unusual(line, arguments);
   if (Predicate && clause.predicate->simple_value(arguments) == 0) return;
-  const std::size_t start = begin_record(buffer, clause, now);
-  std::byte* record = buffer.active + start;
-  __asm__("" : "+r"(record));  // one register, not a sum for each store
-  buffer.used = start + clause.record;
+  std::byte* const record = take_record(buffer, clause, now);
   for (const QuickStore& store : clause.stores) {
     std::byte* const place = record + store.offset;
-    if (Form == QuickRecord::arguments || store.is_argument()) {
+    if (store.is_argument()) {
       std::memcpy(place, &arguments[store.at], 8);
     } else if (store.is_thread_number()) {
       std::memcpy(place, reinterpret_cast<const std::byte*>(thread) + store.at, 4);
-    } else if (Form == QuickRecord::common) {
+    } else if (Common) {
       std::memcpy(place, &store.constant, 4);
     } else {
       store_bytes(place, value_of(store, arguments, *thread, now, state), store.size);
@@ -262,18 +288,19 @@ void Consumer::know(FiringCpu& firing, FiringLine& line, const QuickClause& clau
 
 // Any clause, whatever is known of it.
 template <bool Records>
-void Consumer::fire_steps(FiringLine& line, std::uintptr_t arg0, std::uintptr_t arg1,
+void Consumer::fire_steps(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1,
                           std::uintptr_t arg2, std::uintptr_t arg3, std::uintptr_t arg4) {
+  FiringLine& line = line_of(firing);
   const Cpu& cpu = *curcpu;
-  FiringCpu& firing = firing_of(cpu);
-  const QuickClause& clause = *static_cast<const QuickClause*>(line.entry->context);
-  ConsumerCpu* state = firing.state;
-  if (__builtin_expect(firing.consumer != clause.consumer->cookie_, 0)) {
+  FiringCpu& of_cpu = firing_of(cpu);
+  const QuickClause& clause = *static_cast<const QuickClause*>(line.context);
+  ConsumerCpu* state = of_cpu.state;
+  if (__builtin_expect(of_cpu.consumer != clause.consumer->cookie_, 0)) {
     state =
         clause.consumer->cpus_[static_cast<std::size_t>(cpu.id)].load(std::memory_order_acquire);
     if (state != nullptr) {
-      firing.consumer = clause.consumer->cookie_;
-      firing.state = state;
+      of_cpu.consumer = clause.consumer->cookie_;
+      of_cpu.state = state;
     }
   }
   if (__builtin_expect(state == nullptr, 0) || !ready(clause, *state, clause.consumer->activity_)) {
@@ -311,7 +338,30 @@ void Consumer::fire_steps(FiringLine& line, std::uintptr_t arg0, std::uintptr_t 
     }
   }
   if (Records) buffer.used = start + clause.record;
-  if (clause.known != nullptr) know(firing, line, clause, *state, words);
+  if (clause.known != nullptr) know(of_cpu, line, clause, *state, words);
+}
+
+// The fire_arguments() that stores all this; null: none does.
+template <bool Predicate>
+ProbeCallback Consumer::arguments_writer(const std::vector<QuickStore>& stores) {
+  static constexpr ProbeCallback writers[kQuickArguments][kQuickArguments] = {
+      {&fire_arguments<Predicate, 0, 1>, &fire_arguments<Predicate, 0, 2>,
+       &fire_arguments<Predicate, 0, 3>, &fire_arguments<Predicate, 0, 4>,
+       &fire_arguments<Predicate, 0, 5>},
+      {&fire_arguments<Predicate, 1, 1>, &fire_arguments<Predicate, 1, 2>,
+       &fire_arguments<Predicate, 1, 3>, &fire_arguments<Predicate, 1, 4>},
+      {&fire_arguments<Predicate, 2, 1>, &fire_arguments<Predicate, 2, 2>,
+       &fire_arguments<Predicate, 2, 3>},
+      {&fire_arguments<Predicate, 3, 1>, &fire_arguments<Predicate, 3, 2>},
+      {&fire_arguments<Predicate, 4, 1>}};
+  if (stores.empty()) return nullptr;
+  const std::uint32_t first = stores[0].at;
+  for (std::uint32_t i = 0; i < stores.size(); ++i) {
+    const QuickStore& store = stores[i];
+    if (!store.is_argument() || store.at != first + i || store.offset != kArgumentsOffset + 8 * i)
+      return nullptr;
+  }
+  return writers[first][stores.size() - 1];
 }
 
 void choose_fire(QuickClause& clause) {
@@ -320,23 +370,16 @@ void choose_fire(QuickClause& clause) {
   const bool predicate = clause.predicate.has_value();
   if (clause.record != 0) {
     if (clause.stores.size() != clause.steps.size() || clause.clock->is_real()) return;
-    const auto all = [&clause](auto&& is) {
-      return std::all_of(clause.stores.begin(), clause.stores.end(), is);
-    };
-    const auto choose = [&](auto form) {
-      clause.known =
-          predicate ? &Consumer::fire_record<true, form()> : &Consumer::fire_record<false, form()>;
-    };
-    using enum QuickRecord;
-    if (all([](const QuickStore& store) { return store.is_argument(); })) {
-      choose(std::integral_constant<QuickRecord, arguments>());
-    } else if (all([](const QuickStore& store) {
-                 return store.is_argument() || store.is_thread_number() || store.is_number();
-               })) {
-      choose(std::integral_constant<QuickRecord, common>());
-    } else {
-      choose(std::integral_constant<QuickRecord, any>());
-    }
+    clause.known = predicate ? Consumer::arguments_writer<true>(clause.stores)
+                             : Consumer::arguments_writer<false>(clause.stores);
+    if (clause.known != nullptr) return;
+    const bool common = std::all_of(clause.stores.begin(), clause.stores.end(),
+                                    [](const QuickStore& store) { return store.is_common(); });
+    clause.known =
+        common
+            ? (predicate ? &Consumer::fire_record<true, true> : &Consumer::fire_record<false, true>)
+            : (predicate ? &Consumer::fire_record<true, false>
+                         : &Consumer::fire_record<false, false>);
     return;
   }
   if (clause.steps.size() != 1 || !clause.sources.empty() || clause.needs_time ||

@@ -8,9 +8,9 @@
 
 namespace {
 
-void count_firing(void* context, dtmalloc::dtrace::ProbeId, std::uintptr_t, std::uintptr_t,
+void count_firing(const dtmalloc::dtrace::ProbeFiring& firing, std::uintptr_t, std::uintptr_t,
                   std::uintptr_t, std::uintptr_t, std::uintptr_t) {
-  ++*static_cast<int*>(context);
+  ++*static_cast<int*>(firing.context);
 }
 
 }  // namespace

@@ -16,10 +16,10 @@ struct Seen {
   ProbeId id = 0;
 };
 
-void note(void* context, ProbeId id, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
+void note(const ProbeFiring& firing, std::uintptr_t arg0, std::uintptr_t arg1, std::uintptr_t arg2,
           std::uintptr_t arg3, std::uintptr_t arg4) {
-  auto& seen = *static_cast<Seen*>(context);
-  seen.id = id;
+  auto& seen = *static_cast<Seen*>(firing.context);
+  seen.id = firing.id;
   seen.arguments = {arg0, arg1, arg2, arg3, arg4};
   if (seen.order != nullptr) seen.order->push_back(seen.name);
 }

@@ -8,6 +8,7 @@
 #include <dtmalloc/kernel.hpp>
 #include <string>
 
+#include "fake_provider.hpp"
 #include "support/d_program.hpp"
 
 namespace dtmalloc::dtrace {
@@ -210,7 +211,8 @@ TEST_F(QuickRun, AggregatesAsTheInterpreterDoes) {
 
 TEST_F(QuickRun, RecordsAsTheInterpreterDoes) {
   for (const char* statement :
-       {"trace(arg3);", "trace((char)arg3);", "trace((short)arg4); trace((int)arg3);",
+       {"trace(arg3);", "trace(arg3); trace(arg4);", "trace(arg4); trace(arg3);",
+        "trace(arg3); trace(arg3);", "trace((char)arg3);", "trace((short)arg4); trace((int)arg3);",
         "printf(\"%d %d %d %d\\n\", arg3, tid, pid, id);", "printf(\"here\\n\");",
         "printf(\"%p %p %x\\n\", arg0, args[1], epid);", "printf(\"%d\\n\", x);",
         "printf(\"%d %d %Y\\n\", timestamp, cpu, walltimestamp);",
@@ -224,6 +226,52 @@ TEST_F(QuickRun, RecordsAsTheInterpreterDoes) {
           << predicate << statement;
     }
   }
+}
+
+// REQ: LAW-13
+// Each run of whole arguments has a writer of its own, once the clause has fired on a CPU.
+TEST(Quick, RecordsAnyRunOfArguments) {
+  CpuSet cpus{SmpConfig{.count = 1}};
+  AddressMap addresses;
+  FakeProvider provider;
+  provider.types.assign(5, "int64_t");
+  Framework framework{cpus, addresses};
+  framework.load_standard_providers();
+  ASSERT_EQ(framework.register_provider("fake", kFakeAttributes, 0, &provider, &provider.id), 0);
+  const ProbeId probe = framework.probe_create(provider.id, "m", "f", "p", 0, nullptr);
+  cpus.bind(0);
+  for (const std::string predicate : {"", "/arg0 != 20/"}) {
+    for (std::uintptr_t first = 0; first < 5; ++first) {
+      for (std::uintptr_t last = first; last < 5; ++last) {
+        std::string out, expected;
+        const auto print = [&](std::string_view text) { out += text; };
+        Session session(framework, {print, print});
+        ASSERT_TRUE(session.set_option("quiet"));
+        std::string format, arguments;
+        for (std::uintptr_t i = first; i <= last; ++i) {
+          format += "%d ";
+          arguments += ", arg" + std::to_string(i);
+        }
+        ProgramSource source;
+        source.text = "fake:::p " + predicate + " {printf(\"" + format + "\"" + arguments + ");}";
+        const auto program = session.compile(source);
+        ASSERT_TRUE(program) << program.error().message;
+        ASSERT_TRUE(session.enable(*program));
+        ASSERT_TRUE(session.go());
+        for (const std::uintptr_t base : {10U, 20U, 30U}) {
+          {
+            const CriticalSection section;
+            Framework::probe_fire(probe, base, base + 1, base + 2, base + 3, base + 4);
+          }
+          if (base == 20 && !predicate.empty()) continue;
+          for (std::uintptr_t i = first; i <= last; ++i) expected += std::to_string(base + i) + " ";
+        }
+        session.stop();
+        EXPECT_EQ(out, expected + "\n") << source.text;  // stop() ends the line
+      }
+    }
+  }
+  cpus.unbind();
 }
 
 // What a CPU knows of a clause does not outlive the tracing.

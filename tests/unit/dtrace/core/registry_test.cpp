@@ -228,7 +228,8 @@ TEST_F(RegistryTest, AnInvalidProviderGoesOnAndGetsNoNewEnablings) {
   cpus.bind(0);
   int fired = 0;
   auto enabling = framework.enable(
-      {"fake", "", "f", "", 0}, [](void* count, auto...) { ++*static_cast<int*>(count); }, &fired);
+      {"fake", "", "f", "", 0},
+      [](const ProbeFiring& firing, auto...) { ++*static_cast<int*>(firing.context); }, &fired);
   ASSERT_TRUE(enabling);
   framework.open();
   framework.invalidate_provider(provider.id);
@@ -254,7 +255,8 @@ TEST_F(RegistryTest, CondensingDestroysWhatIsNotEnabled) {
   cpus.bind(0);
   int fired = 0;
   auto enabling = framework.enable(
-      {"fake", "", "f", "", 0}, [](void* count, auto...) { ++*static_cast<int*>(count); }, &fired);
+      {"fake", "", "f", "", 0},
+      [](const ProbeFiring& firing, auto...) { ++*static_cast<int*>(firing.context); }, &fired);
   ASSERT_TRUE(enabling);
   EXPECT_EQ(framework.condense_provider(provider.id), 0);
   EXPECT_EQ(provider.log, (std::vector<std::string>{"enable 1", "destroy 2"}));
