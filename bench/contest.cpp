@@ -89,17 +89,21 @@ struct Times {
   double typical() const { return median(quiet.size() >= kEnoughQuiet ? quiet : all); }
 };
 
-// Goes through rounds for min_time, and up to four times that while there are too few quiet ones;
-// not longer than a hundred times that on a machine that is busy otherwise.
+// Goes through rounds for min_time; while there are too few quiet ones up to four times that, or
+// for as many rounds as a few quiet ones may take; not longer than a hundred times min_time on a
+// machine that is busy otherwise.
 template <class Round, class LeastQuiet>
 double go_on(const Round& round, const LeastQuiet& least_quiet) {
   const double patience = 100 * min_time;
   const double start = seconds_now();
   double total = 0;
+  int rounds = 0;
   do {
     total += round();
+    ++rounds;
     if (seconds_now() - start > patience) break;
-  } while (total < min_time || (total < 4 * min_time && least_quiet() < kEnoughQuiet));
+  } while (total < min_time ||
+           (least_quiet() < kEnoughQuiet && (total < 4 * min_time || rounds < 4 * kEnoughQuiet)));
   return total;
 }
 

@@ -192,6 +192,14 @@ struct Kernel::Impl {
         reinterpret_cast<std::byte*>(&cpu) +
         reinterpret_cast<std::uintptr_t>(mtp.ks_mti.mti_stats));
   }
+  // What its owner may be counting meanwhile.
+  static void add_up(TypeStats& sum, const malloc_type_stats& line) {
+    sum.memalloced += racy_read(line.mts_memalloced);
+    sum.memfreed += racy_read(line.mts_memfreed);
+    sum.numallocs += racy_read(line.mts_numallocs);
+    sum.numfrees += racy_read(line.mts_numfrees);
+    sum.size_mask |= racy_read(line.mts_size);
+  }
 
   [[noreturn]] __attribute__((format(printf, 2, 3))) void panic(const char* format, ...);
   std::size_t zindx_of(std::size_t size) const {

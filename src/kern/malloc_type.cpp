@@ -236,12 +236,7 @@ TypeStats Kernel::Impl::stats_of(const malloc_type& mtp) const {
   if (mtp.ks_mti.mti_stats == nullptr) return out;
   for (int id = 0; id < cpus->count(); ++id) {
     if (!has_counted[static_cast<std::size_t>(id)].load(std::memory_order_relaxed)) continue;
-    const malloc_type_stats& stats = line(cpus->cpu(id), mtp);
-    out.memalloced += racy_read(stats.mts_memalloced);
-    out.memfreed += racy_read(stats.mts_memfreed);
-    out.numallocs += racy_read(stats.mts_numallocs);
-    out.numfrees += racy_read(stats.mts_numfrees);
-    out.size_mask |= racy_read(stats.mts_size);
+    add_up(out, line(cpus->cpu(id), mtp));
   }
   return out;
 }

@@ -59,15 +59,9 @@ std::vector<TypeStats> sums_of(const Kernel& kernel, const std::vector<malloc_ty
     if (!kernel.impl().has_counted[static_cast<std::size_t>(id)].load(std::memory_order_relaxed))
       continue;
     const auto* column = reinterpret_cast<const std::byte*>(&cpus.cpu(id));
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      const auto& line = *reinterpret_cast<const malloc_type_stats*>(column + offsets[i]);
-      TypeStats& sum = sums[i];
-      sum.memalloced += racy_read(line.mts_memalloced);
-      sum.memfreed += racy_read(line.mts_memfreed);
-      sum.numallocs += racy_read(line.mts_numallocs);
-      sum.numfrees += racy_read(line.mts_numfrees);
-      sum.size_mask |= racy_read(line.mts_size);
-    }
+    for (std::size_t i = 0; i < types.size(); ++i)
+      Kernel::Impl::add_up(sums[i],
+                           *reinterpret_cast<const malloc_type_stats*>(column + offsets[i]));
   }
   return sums;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Host <-> simulated addresses: sorted tables of ranges, and for each range the bytes not readable.
 //
-// Locking:      mutex_ for writers; readers take none. A table is never changed but for its tail,
-// to
-//               which ranges are appended; a full tail makes a new table. Old tables and ranges
+// Locking:      mutex_ for writers; readers take none. A table is never changed but for its tails,
+//               to which ranges are appended; full ones make a new table. Old tables and ranges
 //               live as long as the map, so a reader never loses what it holds. Whether a byte is
 //               readable changes in place.
 // Invariants:   live ranges do not overlap, neither on the host nor in the simulated space.
@@ -80,8 +79,6 @@ class Holes {
 struct AddressMap::Entry {
   explicit Entry(const Range& given) : range(given), readable(given.readable) {}
   ~Entry() { delete holes.load(std::memory_order_relaxed); }
-  bool on_host(std::uint64_t at) const { return at - value_of(range.host) < range.size; }
-  bool simulates(std::uint64_t at) const { return at - range.simulated < range.size; }
   const Range range;
   std::atomic<bool> readable;
   std::atomic<bool> gone{false};  // something else lies there now
@@ -93,33 +90,38 @@ struct AddressMap::Table {
   struct Row {
     std::uint64_t begin, size;
     const Entry* entry;
+    bool holds(std::uint64_t at) const { return at - begin < size; }
+    const Entry* live() const {
+      return entry->gone.load(std::memory_order_acquire) ? nullptr : entry;
+    }
   };
-  std::vector<Row> by_simulated, by_host;
-  std::array<const Entry*, kTail> tail{};
+  // By simulated or by host addresses.
+  struct Rows {
+    std::vector<Row> sorted;
+    std::array<Row, kTail> tail{};
+  };
+  Rows by_simulated, by_host;
   std::atomic<std::size_t> tail_size{0};
 
-  static const Entry* find(const std::vector<Row>& rows, std::uint64_t at) {
-    auto next = std::upper_bound(rows.begin(), rows.end(), at,
-                                 [](std::uint64_t value, const Row& r) { return value < r.begin; });
-    if (next == rows.begin()) return nullptr;
-    const Row& row = *std::prev(next);
-    if (at - row.begin >= row.size) return nullptr;
-    return row.entry->gone.load(std::memory_order_acquire) ? nullptr : row.entry;
-  }
-  template <typename Predicate>
-  const Entry* find_in_tail(Predicate&& holds) const {
+  const Entry* find(const Rows& rows, std::uint64_t at) const {
+    const auto next =
+        std::upper_bound(rows.sorted.begin(), rows.sorted.end(), at,
+                         [](std::uint64_t value, const Row& r) { return value < r.begin; });
+    if (next != rows.sorted.begin() && std::prev(next)->holds(at))
+      if (const Entry* entry = std::prev(next)->live()) return entry;
     const std::size_t size = tail_size.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < size; ++i)
-      if (!tail[i]->gone.load(std::memory_order_acquire) && holds(*tail[i])) return tail[i];
+      if (rows.tail[i].holds(at))
+        if (const Entry* entry = rows.tail[i].live()) return entry;
     return nullptr;
   }
-  const Entry* find_host(std::uint64_t at) const {
-    if (const Entry* entry = find(by_host, at)) return entry;
-    return find_in_tail([at](const Entry& entry) { return entry.on_host(at); });
+  const Entry* find_host(std::uint64_t at) const { return find(by_host, at); }
+  const Entry* find_simulated(std::uint64_t at) const { return find(by_simulated, at); }
+  static Row simulated_row(const Entry& entry) {
+    return {entry.range.simulated, entry.range.size, &entry};
   }
-  const Entry* find_simulated(std::uint64_t at) const {
-    if (const Entry* entry = find(by_simulated, at)) return entry;
-    return find_in_tail([at](const Entry& entry) { return entry.simulates(at); });
+  static Row host_row(const Entry& entry) {
+    return {value_of(entry.range.host), entry.range.size, &entry};
   }
 };
 
@@ -136,18 +138,19 @@ void AddressMap::append(const Range& range) {
   Table& now = *tables_.back();
   const std::size_t used = now.tail_size.load(std::memory_order_relaxed);
   if (used < kTail) {
-    now.tail[used] = entries_.back().get();
+    now.by_simulated.tail[used] = Table::simulated_row(*entries_.back());
+    now.by_host.tail[used] = Table::host_row(*entries_.back());
     now.tail_size.store(used + 1, std::memory_order_release);
     return;
   }
   auto next = std::make_unique<Table>();
   for (const auto& entry : entries_) {
     if (entry->gone.load(std::memory_order_relaxed)) continue;
-    next->by_simulated.push_back({entry->range.simulated, entry->range.size, entry.get()});
-    next->by_host.push_back({value_of(entry->range.host), entry->range.size, entry.get()});
+    next->by_simulated.sorted.push_back(Table::simulated_row(*entry));
+    next->by_host.sorted.push_back(Table::host_row(*entry));
   }
-  for (auto* rows : {&next->by_simulated, &next->by_host})
-    std::sort(rows->begin(), rows->end(),
+  for (Table::Rows* rows : {&next->by_simulated, &next->by_host})
+    std::sort(rows->sorted.begin(), rows->sorted.end(),
               [](const Table::Row& a, const Table::Row& b) { return a.begin < b.begin; });
   current_.store(next.get(), std::memory_order_release);
   tables_.push_back(std::move(next));
@@ -264,16 +267,22 @@ std::uint64_t AddressMap::to_printed(const void* host) const {
   return kArena + (value_of(host) - value_of(arena->range.host));
 }
 
-std::size_t AddressMap::readable_from(std::uint64_t simulated, const void** host) const {
+AddressMap::Readable AddressMap::readable_around(std::uint64_t simulated) const {
   const Entry* entry = current()->find_simulated(simulated);
-  if (entry == nullptr || !entry->readable.load(std::memory_order_acquire)) return 0;
-  const std::uint64_t offset = simulated - entry->range.simulated;
-  std::size_t end = entry->range.size;
-  if (const Holes* holes = entry->holes.load(std::memory_order_acquire))
-    end = holes->next(offset, end);
-  if (end == offset) return 0;
-  if (host != nullptr) *host = entry->range.host + offset;
-  return end - offset;
+  if (entry == nullptr || !entry->readable.load(std::memory_order_acquire)) return {};
+  const Range& range = entry->range;
+  const Holes* holes = entry->holes.load(std::memory_order_acquire);
+  if (holes == nullptr) return {range.simulated, range.size, range.host};
+  const std::uint64_t offset = simulated - range.simulated;
+  return {simulated, holes->next(offset, range.size) - offset, range.host + offset};
+}
+
+std::size_t AddressMap::readable_from(std::uint64_t simulated, const void** host) const {
+  const Readable around = readable_around(simulated);
+  if (around.size == 0) return 0;
+  const std::uint64_t offset = simulated - around.begin;
+  if (host != nullptr) *host = around.host + offset;
+  return around.size - offset;
 }
 
 const void* AddressMap::to_host(std::uint64_t simulated, std::size_t size) const {

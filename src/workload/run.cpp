@@ -544,18 +544,7 @@ Result<void> Runner::boot() {
 }
 
 Outcome Runner::State::guarded(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const KernelPanic& panic) {
-    note_panic(main, panic);
-    end();
-  } catch (RunError& error) {
-    if (!outcome.error) outcome.error = std::move(error.diagnostic);
-    end();
-  } catch (const RunEnd&) {
-    end();
-  }
-  --alive;
+  live(main, body);
   if (threaded()) {
     try {
       end_all();

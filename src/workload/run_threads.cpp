@@ -37,8 +37,16 @@ void Runner::State::spawn(Thread& thread, const Op& op) {
 void Runner::State::thread_body(Thread thread, const Op& op) {
   thread.self = &cpus.current_thread();
   enter_actor(thread);
-  try {
+  live(thread, [&] {
     if (!ending()) statements(thread, workload.bodies[op.body], 0);
+  });
+  if (ending() || alive <= 1) end_all();
+}
+
+// What a thread does. Whatever cuts it short ends the run.
+void Runner::State::live(const Thread& thread, const std::function<void()>& body) {
+  try {
+    body();
   } catch (const KernelPanic& panic) {
     note_panic(thread, panic);
     end();
@@ -49,7 +57,6 @@ void Runner::State::thread_body(Thread thread, const Op& op) {
     end();
   }
   --alive;
-  if (ending() || alive <= 1) end_all();
 }
 
 // The panic reaches every thread: the first is who caused it. A deadlock is of all whom it names.

@@ -159,6 +159,7 @@ struct Runner::State : std::enable_shared_from_this<Runner::State> {
   // --- run_threads.cpp
   void spawn(Thread& thread, const Op& op);
   void thread_body(Thread thread, const Op& op);
+  void live(const Thread& thread, const std::function<void()>& body);
   void note_panic(const Thread& thread, const KernelPanic& panic);
   void end_all();
   void wake(NameStore& store);

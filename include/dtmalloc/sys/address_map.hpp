@@ -73,6 +73,13 @@ class AddressMap {
   const void* to_host(std::uint64_t simulated, std::size_t size) const;
   // Readable bytes from `simulated` on (0: none), for strings.
   std::size_t readable_from(std::uint64_t simulated, const void** host) const;
+  // Readable bytes with `simulated` among them; size 0: it is not readable.
+  struct Readable {
+    std::uint64_t begin = 0;
+    std::size_t size = 0;
+    const std::byte* host = nullptr;
+  };
+  Readable readable_around(std::uint64_t simulated) const;
   // Changes whenever memory becomes unreadable or comes back: while it stays, what was read of
   // memory that nobody writes can be read again. Never 0.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }

@@ -314,6 +314,9 @@ struct DifState {
   std::uint64_t (*variable)(DifState& state, std::uint32_t id, std::uint64_t index) = nullptr;
   std::uint64_t (*speculation)(DifState& state) = nullptr;  // speculation(); null: it says 0
   const AddressMap* addresses = nullptr;
+  // Where the kernel's memory was read last, good as long as the map's generation stays.
+  mutable AddressMap::Readable kernel_view;
+  mutable std::uint64_t kernel_generation = 0;
   std::byte* scratch = nullptr;  // seen at kScratchBase
   std::size_t scratch_size = 0;
   std::size_t scratch_used = 0;

@@ -21,6 +21,18 @@ std::size_t within(std::uint64_t address, std::uint64_t base, const void* start,
   return size - static_cast<std::size_t>(address - base);
 }
 
+// AddressMap::readable_from(), which is asked only where this CPU has not read before.
+std::size_t kernel_from(const DifState& state, std::uint64_t address, const void** host) {
+  if (state.addresses == nullptr) return 0;
+  AddressMap::Readable& view = state.kernel_view;
+  const std::uint64_t generation = state.addresses->generation();
+  if (generation != state.kernel_generation || address - view.begin >= view.size) {
+    view = state.addresses->readable_around(address);
+    state.kernel_generation = generation;
+  }
+  return within(address, view.begin, view.host, view.size, host);
+}
+
 bool is_dynamic(const DifState& state, std::uint64_t address) {
   return state.dynamic != nullptr && address >= kDynamicBase && address < kConsumerEnd;
 }
@@ -220,9 +232,7 @@ std::size_t readable_from(const DifState& state, std::uint64_t address, const vo
     }
     if (is_dynamic(state, address)) return state.dynamic->view(address, host);
   }
-  const std::size_t room =
-      state.addresses == nullptr ? 0 : state.addresses->readable_from(address, host);
-  if (room != 0) return room;
+  if (const std::size_t room = kernel_from(state, address, host)) return room;
   return within(address, state.thread_address, state.thread_view, state.thread_size, host);
 }
 
@@ -240,7 +250,9 @@ void copy_readable(const DifState& state, std::uint64_t address, const void* hos
   for (; at < length; at += 8) {
     const bool whole = at >= 0 && at + 8 <= length;
     const std::uint64_t start = address + static_cast<std::uint64_t>(at);
-    if (!whole && addresses.to_host(start, 8) != from + at) continue;  // no such word
+    const void* there = nullptr;
+    if (!whole && (kernel_from(state, start, &there) < 8 || there != from + at))
+      continue;  // no such word
     std::uint64_t word = 0;
     std::memcpy(&word, from + at, 8);
     const std::uint64_t shown = shown_word(addresses, word);
