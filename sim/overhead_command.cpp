@@ -2,10 +2,8 @@
 // `dtmalloc overhead`: runs a workload again and again, in ways that take turns, and says what
 // probes and clauses cost it.
 // Invariants:   what is timed is what the workload's operations take, of all threads of this
-// process;
-//               boot, compilation, BEGIN, END, the last pass and a
-//               warm-up are not. A figure is the median of
-//               the differences within rounds.
+//               process; boot, compilation, BEGIN, END, the last pass and a warm-up are not. A
+//               figure is the median of the differences within rounds.
 
 #include <unistd.h>
 

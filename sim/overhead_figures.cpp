@@ -29,10 +29,10 @@ double quantile(std::vector<double> values, double part) {
 Estimate estimate(std::vector<double> sample) {
   if (sample.empty()) return {};
   std::sort(sample.begin(), sample.end());
-  // The rank of the median among n values has the deviation sqrt(n) / 2.
+  // The rank of the median among n values, counted from 1, has the deviation sqrt(n) / 2.
   const auto n = static_cast<double>(sample.size());
-  const double rank = sample.size() < 6 ? 0 : std::floor((n - 1.96 * std::sqrt(n)) / 2);
-  const auto low = static_cast<std::size_t>(std::max(0.0, rank));
+  const double rank = std::floor((n - 1.96 * std::sqrt(n)) / 2);
+  const auto low = static_cast<std::size_t>(std::max(1.0, rank) - 1);
   return {at(sample, 0.5), sample[low], sample[sample.size() - 1 - low]};
 }
 

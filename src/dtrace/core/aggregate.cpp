@@ -276,10 +276,12 @@ std::int64_t* AggBuffer::find(const AggSpec& spec, const std::byte* key, std::ui
     }
     return data;
   };
-  if (active_.memory == nullptr) {
+  const auto dropped = [&]() -> std::int64_t* {
+    if (hint != nullptr) *hint = {};
     ++drops;
     return nullptr;
-  }
+  };
+  if (active_.memory == nullptr) return dropped();
   const std::uint32_t hash = hash_key(spec.id, key, key_size);
   std::uint32_t* head = heads(active_) + (hash & (buckets_ - 1));
   for (std::uint32_t at = *head; at != 0;) {
@@ -288,10 +290,7 @@ std::int64_t* AggBuffer::find(const AggSpec& spec, const std::byte* key, std::ui
     at = node->next;
   }
   const std::size_t need = element_bytes(key_size, spec.words);
-  if (active_.used + need > size_) {
-    ++drops;
-    return nullptr;
-  }
+  if (active_.used + need > size_) return dropped();
   auto* node = reinterpret_cast<Node*>(active_.memory + active_.used);
   node->next = *head;
   node->hash = hash;

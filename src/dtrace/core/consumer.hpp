@@ -250,7 +250,7 @@ class Consumer {
   void fire(Ecb& ecb, Firing& firing);
   // The same for a clause with `first_tokens`, at which a firing begins as far as strtok() goes.
   void fire_first(Ecb& ecb, Firing& firing);
-  // What chain entries call, with an Ecb as context.
+  // What chain entries call: of the Ecb of their FiringLine's entry.
   static void fire_first_callback(const ProbeFiring& firing, std::uintptr_t arg0,
                                   std::uintptr_t arg1, std::uintptr_t arg2, std::uintptr_t arg3,
                                   std::uintptr_t arg4);

@@ -2,9 +2,8 @@
 // The framework's own structures: providers, probes, and the chain of what is enabled on a probe.
 // Counterpart:  dtrace_impl.h
 // Locking:      everything is guarded by `mutex` but for what a firing reads: Cpu::dtrace,
-// `firing`,
-//               `table`, its slots and the chains. Those are replaced, never changed; what was
-//               replaced is freed after forget_lines() and CpuSet::synchronize().
+//               `firing`, `table`, its slots and the chains. Those are replaced, never changed;
+//               what was replaced is freed after forget_lines() and CpuSet::synchronize().
 //               `mutex` is recursive because providers are called with it held and call back.
 // Invariants:   probes[id - 1] is probe id; a slot is null exactly when its probe has no entries.
 #pragma once

@@ -2,8 +2,8 @@
 // Firing a probe: the hot side of the framework.
 // Counterpart:  dtrace.c (dtrace_probe)
 // Locking:      runs inside the critical section of the CPU it fires on; takes no lock, allocates
-//               nothing, throws nothing. (The first firing on a CPU that has just joined makes that
-//               CPU's state.)
+//               nothing. (The first firing on a CPU that has just joined makes that CPU's state.)
+//               Only panic() throws.
 #include <algorithm>
 #include <cstring>
 

@@ -294,17 +294,18 @@ void Consumer::fire_steps(const ProbeFiring& firing, std::uintptr_t arg0, std::u
   const Cpu& cpu = *curcpu;
   FiringCpu& of_cpu = firing_of(cpu);
   const QuickClause& clause = *static_cast<const QuickClause*>(line.context);
+  const bool is_new = of_cpu.consumer != clause.consumer->cookie_;
   ConsumerCpu* state = of_cpu.state;
-  if (__builtin_expect(of_cpu.consumer != clause.consumer->cookie_, 0)) {
+  if (__builtin_expect(is_new, 0)) {
     state =
         clause.consumer->cpus_[static_cast<std::size_t>(cpu.id)].load(std::memory_order_acquire);
-    if (state != nullptr) {
-      of_cpu.consumer = clause.consumer->cookie_;
-      of_cpu.state = state;
-    }
   }
   if (__builtin_expect(state == nullptr, 0) || !ready(clause, *state, clause.consumer->activity_)) {
     return fire_callback(line, arg0, arg1, arg2, arg3, arg4);
+  }
+  if (__builtin_expect(is_new, 0)) {  // active: the states stay where they are
+    of_cpu.consumer = clause.consumer->cookie_;
+    of_cpu.state = state;
   }
   std::uint64_t words[kQuickWords];
   words[0] = arg0;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 namespace dtmalloc {
@@ -39,15 +40,18 @@ TEST(CpuHold, MovesWhereItLikesAndStaysThere) {
 TEST(CpuHold, TheHeldCpusAreNobodyElses) {
   CpuSet cpus({.count = 2, .may_grow = false, .mode = RunMode::parallel});
   cpus.bind(0);
-  std::atomic<bool> bound{false};
+  std::atomic<bool> starts{false}, bound{false};
   std::thread other;
   {
     CpuHold hold(cpus);
     other = std::thread([&] {
+      starts = true;
       cpus.bind(1);
       bound = true;
     });
     hold.move_to(1);
+    while (!starts) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(bound);
     hold.move_to(0);
   }

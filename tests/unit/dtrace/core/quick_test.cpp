@@ -290,5 +290,18 @@ TEST_F(QuickRun, DropsAsTheInterpreterDoes) {
   EXPECT_EQ(quick, of(head + "trace(arg3); unused = timestamp;}"));
 }
 
+// REQ: LAW-13
+// A key without room in the buffer counts nowhere, and each of its firings is a drop.
+TEST_F(QuickRun, DropsKeysAsTheInterpreterDoes) {
+  std::string quick = "#pragma D option aggsize=512\n", interpreted = quick;
+  for (int i = 0; i < 12; ++i) {
+    const std::string clause = "dtmalloc:::malloc {@a" + std::to_string(i) + "[arg3] = count();";
+    quick += clause + "}\n";
+    interpreted += clause + " unused = timestamp;}\n";
+  }
+  EXPECT_EQ(of(quick), of(interpreted));
+  EXPECT_NE(of(quick).find("aggregation drop"), std::string::npos) << of(quick);
+}
+
 }  // namespace
 }  // namespace dtmalloc::dtrace
