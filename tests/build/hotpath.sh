@@ -68,7 +68,7 @@ printf 'hundredths of an instruction of an inlined pair: %d\n' $inlined
 
 # What a firing may add: hook (G10's must is 30), framework, then clauses by what they do.
 firings='enabled:27 empty:44 count:51 count-probefunc:51 count-pointer:69 count-text:69
-  quantize:67 predicate:87 count-tid:174 record-1:73 record-2:75 record-4:134 global-predicate:180
+  quantize:67 predicate:87 count-tid:177 record-1:73 record-2:75 record-4:134 global-predicate:183
   thread-predicate:600'
 plain=$((present + null))
 bad=0
