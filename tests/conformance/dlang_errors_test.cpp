@@ -481,7 +481,6 @@ TEST(DLanguage, SaysThatAFeatureIsNotModelled) {
   // REQ: DLANG-29
   constexpr const char* kPrograms[] = {
       "BEGIN { x = (@a = count()); }",
-      "userland char *p; BEGIN { p = 0; }",
   };
   for (const char* text : kPrograms) {
     const Compiled program(text);

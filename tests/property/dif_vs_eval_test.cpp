@@ -234,6 +234,14 @@ class Generator {
         return "(" + (pick(2) == 0 ? variable() : place()) + one_of({" = ", " += ", " ^= "}) +
                integer(less) + ")";
       case 13:
+        if (pick(6) == 0) {
+          return one_of({"*(userland int8_t *)(arg0 + 8)", "((userland struct s *)arg0)->e",
+                         "(long)*(userland void **)arg2", "((userland short *)arg1)[2]",
+                         "((userland struct s *)arg0)->n.x[1]",
+                         "*(uint16_t *)(userland uint16_t *)arg0",
+                         "((userland struct malloc_type *)arg0)->ks_shortdesc[0]",
+                         "*(1 + (userland uint32_t *)arg2)", "**(userland int **)arg0"});
+        }
         return "*(" + one_of({"char", "short", "int", "uint64_t"}) + " *)(" +
                one_of({"arg0", "arg2", "arg1", "(arg0 + 200)"}) + " + " +
                one_of({"0", "4", "108"}) + ")";

@@ -86,13 +86,15 @@ std::string Evaluator::text_of(const EvalValue& value, bool null_is_empty) {
   return text;
 }
 
-EvalValue Evaluator::load(std::uint64_t address, const Type& type) {
+EvalValue Evaluator::load(std::uint64_t address, const Node& node) {
+  const Type& type = type_of(node);
   EvalValue value;
   value.bits = address;
   if (type.kind != TypeKind::integer && type.kind != TypeKind::enum_ &&
       type.kind != TypeKind::pointer) {
     return value;  // structs, arrays and strings are their address
   }
+  if (node.userland) throw EvalFault{Fault::badaddr, address};  // there is no user memory
   const void* host = nullptr;
   if (readable_from(state_, address, &host) < type.size) throw EvalFault{Fault::badaddr, address};
   std::uint64_t raw = 0;
@@ -104,7 +106,7 @@ EvalValue Evaluator::load(std::uint64_t address, const Type& type) {
   return value;
 }
 
-EvalValue Evaluator::element(const EvalValue& base, const Type& pointer, std::int64_t index) {
+EvalValue Evaluator::element(const EvalValue& base, const Node& node, std::int64_t index) {
   if (base.text) {
     EvalValue value;
     const auto at = static_cast<std::size_t>(index);
@@ -113,9 +115,7 @@ EvalValue Evaluator::element(const EvalValue& base, const Type& pointer, std::in
         as_type(static_cast<unsigned char>(base.text->c_str()[at]), types_[types_.char_type]);
     return value;
   }
-  const Type& type =
-      pointer.kind == TypeKind::string ? types_[types_.char_type] : element_of(pointer);
-  return load(base.bits + static_cast<std::uint64_t>(index) * type.size, type);
+  return load(base.bits + static_cast<std::uint64_t>(index) * type_of(node).size, node);
 }
 
 EvalValue Evaluator::variable(const std::string& name) {
@@ -155,7 +155,8 @@ std::uint64_t Evaluator::address_of(const Node& node) {
 // A bit-field bit by bit, from its lowest.
 std::uint64_t Evaluator::read(std::uint64_t address, const Node& node) {
   const Type& type = type_of(node);
-  if (type.bits == 0) return load(address, type).bits;
+  if (type.bits == 0) return load(address, node).bits;
+  if (node.userland) throw EvalFault{Fault::badaddr, address};
   const std::byte* unit = bytes(address, types_[types_.resolve(type.target)].size);
   std::uint64_t value = 0;
   for (unsigned i = 0; i < 64; ++i) {
@@ -301,7 +302,7 @@ EvalValue Evaluator::evaluate(const Node& node) {
       }
       const EvalValue array = evaluate(base);
       const EvalValue position = evaluate(*node.children[1]);
-      return element(array, type_of(base), static_cast<std::int64_t>(position.bits));
+      return element(array, node, static_cast<std::int64_t>(position.bits));
     }
     case NodeKind::member: {
       const std::uint64_t address = address_of(node);
@@ -370,7 +371,7 @@ EvalValue Evaluator::unary(const Node& node) {
       value.bits = value.bits == 0 ? 1 : 0;
       break;
     case Op::deref:
-      return load(value.bits, type_of(node));
+      return load(value.bits, node);
     case Op::stringof_:
       value.constant = false;
       break;

@@ -50,7 +50,7 @@ class Evaluator {
   EvalValue binary(const Node& node);
   EvalValue assign(const Node& node);
   EvalValue call(const Node& node);
-  EvalValue load(std::uint64_t address, const Type& type);
+  EvalValue load(std::uint64_t address, const Node& node);
   EvalValue inlined(const Node& node);
   static EvalValue converted(EvalValue value, const Type& from, const Type& to);
   // Objects in memory.
@@ -59,7 +59,7 @@ class Evaluator {
   std::uint64_t read(std::uint64_t address, const Node& node);
   void write(std::uint64_t address, const Node& node, std::uint64_t value);
   std::byte* bytes(std::uint64_t address, std::uint64_t size);
-  EvalValue element(const EvalValue& base, const Type& pointer, std::int64_t index);
+  EvalValue element(const EvalValue& base, const Node& node, std::int64_t index);
   std::uint64_t arithmetic(Op op, const Node& left, const Node& right, std::uint64_t l,
                            std::uint64_t r, bool constant);
   const Type& type_of(const Node& node) const { return types_[types_.resolve(node.type)]; }

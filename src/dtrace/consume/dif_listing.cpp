@@ -38,10 +38,12 @@ const char* kind_text(TypeKind kind) {
   }
 }
 
-std::string type_text(const TypeTable& types, TypeId id, std::uint64_t size, bool by_ref) {
+std::string type_text(const TypeTable& types, TypeId id, std::uint64_t size, bool by_ref,
+                      bool userland) {
   const TypeKind kind = id == kNoType ? TypeKind::none : types[types.resolve(id)].kind;
   std::string text = kind == TypeKind::string ? "string" : "D type";
-  append(text, " (%s)%s (size %llu)", kind_text(kind), by_ref ? " by ref" : "",
+  const char* reference = !by_ref ? "" : userland ? " by user ref" : " by ref";
+  append(text, " (%s)%s (size %llu)", kind_text(kind), reference,
          static_cast<unsigned long long>(size));
   return text;
 }
@@ -121,7 +123,8 @@ void append_variables(std::string& text, const DifObject& object, const ProgramS
     std::string name, type;
     if (const VariableDesc* user = space.variables.find(scope, id); user != nullptr) {
       name = user->name;
-      type = type_text(types, user->value.type, user->value.size, user->value.by_ref);
+      type = type_text(types, user->value.type, user->value.size, user->value.by_ref,
+                       user->value.userland);
     } else {
       name = builtin_name(id);
       const TypeId builtin = types.find(builtin_type(name));
@@ -130,7 +133,7 @@ void append_variables(std::string& text, const DifObject& object, const ProgramS
                        string               ? strsize
                        : builtin == kNoType ? 8
                                             : types[types.resolve(builtin)].size,
-                       string);
+                       string, false);
     }
     const std::string flags = std::string(use.read ? "r" : "") +
                               (use.read && use.written ? "/" : "") + (use.written ? "w" : "");
@@ -166,7 +169,7 @@ std::string Session::Impl::dif_listing(ProgramId program) const {
       append(text, "\nDIFO 0x%llx returns %s\n",
              static_cast<unsigned long long>(kFirstObject + kObjectStride * number++),
              type_text(*space.types, result.type, result_size(*space.types, result, strsize()),
-                       result.by_ref)
+                       result.by_ref, result.userland)
                  .c_str());
       text += disassemble(object, &space.variables);
       append_variables(text, object, space, strsize());

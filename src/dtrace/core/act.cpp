@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The actions of a firing that record nothing: commit and discard, and the destructive ones.
+// The actions of a firing that record nothing: commit and discard, the destructive ones, and what
+// cannot be recorded.
 // Counterpart:  dtrace.c (dtrace_action_*)
 // Locking:      as probe.cpp; but breakpoint() prints on the console, and chill() takes its time.
 #include <cstdio>
@@ -85,6 +86,10 @@ bool Framework::Impl::chill(const Cpu& cpu, std::uint64_t ns) {
     }
     case StepKind::stop:
       return true;
+    case StepKind::store_user:
+      dif.fault = Fault::badaddr;
+      dif.fault_address = value;
+      return false;
     default:
       break;
   }

@@ -49,6 +49,7 @@ StepKind step_kind(const ValueDesc& desc) {
       return StepKind::user_address;
   }
   if (!desc.by_ref) return StepKind::store;
+  if (desc.userland) return StepKind::store_user;
   return desc.is_string ? StepKind::store_string : StepKind::store_bytes;
 }
 

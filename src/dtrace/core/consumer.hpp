@@ -45,6 +45,7 @@ enum class StepKind : std::uint8_t {
   store,         // low bytes of the value into the record
   store_bytes,   // `size` bytes at the value
   store_string,  // the string at the value, zero-filled
+  store_user,    // a fault: the bytes at the value are a process's, and no process has any
   store_memory,  // the length and the bytes of the pair at the value (memref), zero-filled
   stack,         // the kernel's stack, `size` bytes
   ustack,        // the process id, and no user frames

@@ -368,6 +368,10 @@ bool Consumer::aggregate(const Step& step, ConsumerCpu& state, std::byte* tuple,
     } else if (!key.desc.by_ref) {
       std::memcpy(tuple + size, &value, key.size);
       size += key.size;
+    } else if (good && key.desc.userland) {
+      dif.fault = Fault::badaddr;
+      dif.fault_address = value;
+      good = false;
     } else if (good && key.desc.is_string) {
       std::uint32_t length = 0;
       good = copy_string(dif, value, tuple + size, key.size, &length);

@@ -168,6 +168,8 @@ struct ValueDesc {
   bool by_ref = false;     // the register holds the address of the bytes
   bool is_string = false;  // by_ref, ends at a NUL
   bool is_signed = true;
+  // The memory it leads to, or its own bytes when by_ref, is a process's.
+  bool userland = false;
   ValueForm form = ValueForm::plain;
 };
 

@@ -30,6 +30,7 @@ enum class DifForm : std::uint8_t {
   label,
   index,
   load,
+  uload,
   store,
   none,
   var,

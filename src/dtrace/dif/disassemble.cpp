@@ -87,6 +87,7 @@ std::string operands(const DifObject& object, DifWord word, const VariableList* 
     case DifForm::label:
       return fmt::format("{}", word.label());
     case DifForm::load:
+    case DifForm::uload:
       return fmt::format("[%r{}], %r{}{}", word.r1(), word.rd(),
                          word.r2() != 0 ? "\t\t! pointer" : "");
     case DifForm::store:

@@ -358,8 +358,8 @@ std::uint64_t run(const VerifiedDif& dif, DifState& state) {
       &&op_stgs,  &&op_bad,   &&op_bad,    &&op_bad,   &&op_sra,   &&op_call,  &&op_ptr,
       &&op_push,  &&op_pop,   &&op_flush,  &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
       &&op_ldls,  &&op_stls,  &&op_allocs, &&op_copys, &&op_stb,   &&op_sth,   &&op_stw,
-      &&op_stx,   &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
-      &&op_bad,   &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
+      &&op_stx,   &&op_uld,   &&op_uld,    &&op_uld,   &&op_uld,   &&op_uld,   &&op_uld,
+      &&op_uld,   &&op_bad,   &&op_bad,    &&op_bad,   &&op_bad,   &&op_bad,   &&op_bad,
       &&op_bad,   &&op_bad,   &&op_bad,    &&op_ldb,   &&op_ldgss, &&op_stgss, &&op_ldlss,
       &&op_stlss, &&op_ldgsb, &&op_stgsb,  &&op_ldlsb, &&op_stlsb, &&op_lddyn, &&op_stdyn};
 
@@ -502,6 +502,9 @@ op_ldx:
     goto fault;
   }
   NEXT;
+op_uld:  // there is no user memory
+  set_fault(state, Fault::badaddr, R1);
+  goto fault;
 op_setx:
   RD = dif.object().ints[word.index()];
   NEXT;

@@ -187,7 +187,9 @@ class Follower {
         return;
       case DifForm::rd:  // ret
         if (object_.result.by_ref) text_at(word.rd());
+        reads_.varies |= object_.result.by_ref && object_.result.userland;
         return;
+      case DifForm::uload:
       case DifForm::store:
       case DifForm::setvar:
         reads_.varies = true;

@@ -170,6 +170,9 @@ class Verifier {
           return "a reserved field is set";
         }
         return first(source(word.r1()), destination(word.rd()));
+      case DifForm::uload:
+        if (word.r2() != 0) return "a reserved field is set";
+        return first(source(word.r1()), destination(word.rd()));
       case DifForm::store:
         return first(source(word.r1()), source(word.rd()));
       case DifForm::cmp:

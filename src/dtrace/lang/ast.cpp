@@ -191,7 +191,8 @@ std::string head(const Node& node, const TypeTable* types) {
     case NodeKind::xlate:
     case NodeKind::offset_of: {
       const std::string type =
-          types == nullptr ? std::to_string(node.declared) : (*types)[node.declared].name;
+          (node.declared_userland ? "userland " : "") +
+          (types == nullptr ? std::to_string(node.declared) : (*types)[node.declared].name);
       return fmt::format("{}<{}>{}",
                          node.kind == NodeKind::cast        ? "cast"
                          : node.kind == NodeKind::type_size ? "sizeof"

@@ -126,7 +126,8 @@ struct Node {
   Place place;
   std::string text;
   std::uint64_t literal = 0;
-  TypeId declared = kNoType;  // constants, casts, sizeof
+  TypeId declared = kNoType;       // constants, casts, sizeof
+  bool declared_userland = false;  // a cast to a type with that word
   std::vector<Node*> children;
   std::uint32_t depth = 1;
 
@@ -138,6 +139,7 @@ struct Node {
   bool writable = false;       // an lvalue that may be assigned
   bool writes_target = false;  // a pointer through which scratch may be stored
   bool null = false;           // the constant 0 or NULL
+  bool userland = false;       // an address of, or an object in, the memory of a process
   std::uint32_t id = 0;        // variable, subroutine, aggregation
   Scope scope = Scope::global;
   std::uint32_t offset = 0;     // member

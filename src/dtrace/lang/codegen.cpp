@@ -93,7 +93,13 @@ bool Generator::kept_by_address(TypeKind kind) {
 
 namespace {
 
-DifOp load_op(std::uint64_t size, bool is_signed) {
+DifOp load_op(std::uint64_t size, bool is_signed, bool userland) {
+  if (userland) {
+    if (size == 1) return is_signed ? DifOp::uldsb : DifOp::uldub;
+    if (size == 2) return is_signed ? DifOp::uldsh : DifOp::ulduh;
+    if (size == 4) return is_signed ? DifOp::uldsw : DifOp::ulduw;
+    return DifOp::uldx;
+  }
   if (size == 1) return is_signed ? DifOp::ldsb : DifOp::ldub;
   if (size == 2) return is_signed ? DifOp::ldsh : DifOp::lduh;
   if (size == 4) return is_signed ? DifOp::ldsw : DifOp::lduw;
@@ -112,11 +118,12 @@ void Generator::load(unsigned reg, const Node& node) {
   const Type& target = type(node);
   if (is_kept_by_reference(node)) return;
   if (target.bits == 0) {
-    const bool pointer = target.kind == TypeKind::pointer;
-    emit(dif_registers(load_op(target.size, target.is_signed), reg, pointer ? 1 : 0, reg));
+    const bool pointer = target.kind == TypeKind::pointer && !node.userland;
+    emit(dif_registers(load_op(target.size, target.is_signed, node.userland), reg, pointer ? 1 : 0,
+                       reg));
     return;
   }
-  emit(dif_registers(load_op(type(target.target).size, false), reg, 0, reg));
+  emit(dif_registers(load_op(type(target.target).size, false, node.userland), reg, 0, reg));
   const unsigned above = 64 - node.bit - target.bits;
   const unsigned count = allocate(node);
   if (above != 0) {
@@ -142,7 +149,7 @@ void Generator::store_bit_field(unsigned value, unsigned address, const Node& no
   const std::uint64_t unit = type(target.target).size;
   const std::uint64_t mask = low_bits(target.bits);
   const unsigned around = allocate(node);
-  emit(dif_registers(load_op(unit, false), address, 0, around));
+  emit(dif_registers(load_op(unit, false, false), address, 0, around));
   unsigned constant = integer(~(mask << node.bit), node);
   emit(dif_registers(DifOp::and_, around, constant, around));
   set_integer(constant, mask, node);

@@ -131,6 +131,7 @@ void Parser::declare_variable(Scope scope, const Declarator& declarator) {
   }
   VariableDesc now{name, scope, kVarUser, describe_type(types_, type)};
   now.array = array;
+  now.value.userland = declarator.userland;
   if (array) {
     for (const Declarator& key : declarator.derivations.front().parameters) {
       now.keys.push_back(describe_type(types_, key.type));

@@ -22,12 +22,14 @@ namespace dtmalloc::dtrace {
 struct Binding {
   std::string name;
   TypeId type = kNoType;
+  bool userland = false;
   const Node* argument = nullptr;  // while code of a use is generated
 };
 
 struct InlineDefinition {
   std::string name;
   TypeId type = kNoType;
+  bool userland = false;
   bool array = false;
   std::deque<Binding> parameters;
   const Node* body = nullptr;

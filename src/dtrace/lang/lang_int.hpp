@@ -187,6 +187,7 @@ class Sema {
   Value value(Node& node);       // of an expression whose types are known
   ValueDesc describe(const Node& node) const;
   std::string type_name(const Node& node) const;
+  std::string declared_name(const Node& cast) const;
   // An argument or key of this type may be passed here.
   bool argument_fits(const Node& to, const Node& from) const;
   // --- sema_definition.cpp
@@ -232,12 +233,13 @@ class Sema {
   void use_variable(Node& node, const VariableDesc& variable) const;
   void scoped_variable(Node& node);
   // An lvalue that is stored to: a variable that is not yet there gets this type.
-  void target(Node& node, TypeId type);
+  void target(Node& node, TypeId type, bool userland = false);
   bool may_define(const Node& node) const;
   bool is_parameter(const std::string& name) const;
-  void define_variable(const Node& node, TypeId type, const std::vector<Node*>& keys = {});
+  void define_variable(const Node& node, TypeId type, bool userland,
+                       const std::vector<Node*>& keys = {});
   // a[keys], when the name in front is an array or may become one. False: it is something else.
-  bool array_element(Node& node, TypeId defined);
+  bool array_element(Node& node, TypeId defined, bool userland = false);
   void array_key(Node& key, std::size_t number);
   void check_keys(const Node& node, const VariableDesc& array);
   [[noreturn]] void too_many_keys(const Node& node) const;
@@ -275,7 +277,7 @@ class Sema {
   Action printa_action(Node& call);
   static std::string_view conversion_prototype(const Conversion& conversion);
   bool conversion_accepts(const Conversion& conversion, TypeId type) const;
-  void check_conversion(const Conversion& conversion, unsigned number, TypeId type,
+  void check_conversion(const Conversion& conversion, unsigned number, const Node& value,
                         std::string_view what, const Node& place, std::string_view function);
   // sema_agg.cpp
   Action aggregate(Node& node);

@@ -78,6 +78,10 @@ Parser::Declarator Parser::declarator(const Specifiers& specifiers, Naming namin
     declarator_parts(naming, result);
   }
   derive(specifiers.type, result);
+  result.userland =
+      specifiers.userland &&
+      std::none_of(result.derivations.begin(), result.derivations.end(),
+                   [](const Derivation& part) { return part.kind == Derivation::function; });
   return result;
 }
 
@@ -299,9 +303,11 @@ void Parser::derive(TypeId type, Declarator& declarator) {
   declarator.type = type;
 }
 
-TypeId Parser::type_name() {
+TypeId Parser::type_name(bool* userland) {
   const Specifiers specifiers = declaration_specifiers(false);
-  return declarator(specifiers, Naming::none).type;
+  const Declarator named = declarator(specifiers, Naming::none);
+  if (userland != nullptr) *userland = named.userland;
+  return named.type;
 }
 
 }  // namespace dtmalloc::dtrace

@@ -160,11 +160,13 @@ Node& Parser::unary() {
     expect(Tok::rparen);
     return postfix(inner);
   }
-  const TypeId type = type_name();
+  bool userland = false;
+  const TypeId type = type_name(&userland);
   expect(Tok::rparen);
   Node& operand = unary();
   Node& node = make(NodeKind::cast, start, {&operand});
   node.declared = type;
+  node.declared_userland = userland;
   node.place.length = operand.place.offset + operand.place.length - start.offset;
   return node;
 }

@@ -52,8 +52,7 @@ void Parser::inline_definition() {
                  "specified storage class not appropriate for inline declaration");
   }
   auto definition = std::make_unique<InlineDefinition>();
-  TypeId type = type_specifiers();
-  type = pointers(type);
+  const TypeId type = pointers_to_specifiers(&definition->userland);
   if (token_.kind == Tok::semicolon || at(Op::assign)) {
     source_.fail("D_DECL_USELESS", token_.place, "inline declaration requires a name");
   }
@@ -86,6 +85,13 @@ void Parser::inline_definition() {
   advance();
 }
 
+// A type without a declarator: specifiers and asterisks.
+TypeId Parser::pointers_to_specifiers(bool* userland) {
+  const Specifiers specifiers = declaration_specifiers(false);
+  if (userland != nullptr) *userland = specifiers.userland;
+  return pointers(specifiers.type);
+}
+
 TypeId Parser::pointers(TypeId type) {
   while (at(Op::mul) || at_keyword("const") || at_keyword("volatile")) {
     if (at(Op::mul)) type = nested(types_.pointer_to(type), token_.place);
@@ -111,7 +117,7 @@ void Parser::inline_keys(InlineDefinition& definition, const Token& name) {
     const Place place = token_.place;
     Binding parameter;
     if (!at_type()) syntax_error();
-    parameter.type = pointers(type_specifiers());
+    parameter.type = pointers_to_specifiers(&parameter.userland);
     const std::size_t number = definition.parameters.size() + 1;
     const TypeKind kind = types_[types_.resolve(parameter.type)].kind;
     if (kind == TypeKind::void_) {
@@ -207,7 +213,7 @@ void Parser::translator_definition() {
   if (!at(Op::lt)) syntax_error();
   advance();
   if (!at_type()) syntax_error();
-  translator->input.type = pointers(type_specifiers());
+  translator->input.type = pointers_to_specifiers(&translator->input.userland);
   if (token_.kind != Tok::identifier) syntax_error();
   translator->input.name = token_.text;
   advance();
@@ -375,7 +381,7 @@ void Parser::prototype(std::vector<TypeId>* types, std::vector<std::string>* nam
   advance();
   if (at_keyword("void")) {
     const Place place = token_.place;
-    const TypeId type = pointers(type_specifiers());
+    const TypeId type = pointers_to_specifiers();
     if (types_[type].kind != TypeKind::void_) {
       types->push_back(type);
       names->emplace_back();
@@ -386,7 +392,7 @@ void Parser::prototype(std::vector<TypeId>* types, std::vector<std::string>* nam
   }
   while (token_.kind != Tok::rparen) {
     if (!at_type()) syntax_error();
-    types->push_back(pointers(type_specifiers()));
+    types->push_back(pointers_to_specifiers());
     names->emplace_back();
     if (token_.kind == Tok::identifier) {
       names->back() = token_.text;

@@ -126,7 +126,7 @@ Parser::Specifiers Parser::declaration_specifiers(bool with_storage) {
       result.storage = storage->second;
     } else if (word == "const" || word == "volatile" || word == "restrict") {
     } else if (word == "userland") {
-      unsupported(place, "userland types are");
+      result.userland = true;
     } else if (word == "struct" || word == "union" || word == "enum") {
       set_base(Base::tagged, {}, place);
       tagged = tagged_type();

@@ -26,10 +26,6 @@ void Parser::syntax_error() const {
   source_.fail("D_SYNTAX", token_.place, fmt::format("syntax error near \"{}\"", text));
 }
 
-void Parser::unsupported(const Place& place, std::string_view what) const {
-  source_.fail("D_SIM_UNSUPPORTED", place, fmt::format("{} not supported", what));
-}
-
 Node& Parser::make(NodeKind kind, const Place& place, std::vector<Node*> children) {
   Node& node = ast_.nodes.emplace_back();
   node.kind = kind;

@@ -33,7 +33,6 @@ class Parser {
   }
   Node& make(NodeKind kind, const Place& place, std::vector<Node*> children = {});
   [[noreturn]] void syntax_error() const;
-  [[noreturn]] void unsupported(const Place& place, std::string_view what) const;
   [[noreturn]] void too_deep(const Place& place, std::string_view what = "expression") const;
   // A type that was made of others, whatever names they have.
   TypeId nested(TypeId type, const Place& place) const {
@@ -60,6 +59,7 @@ class Parser {
     TypeId type = kNoType;
     Storage storage = Storage::none;
     bool tagged = false;  // a struct, union or enum: a declaration without a name
+    bool userland = false;
     // The name of a type after a type: what is declared has it ("int uint_t;").
     std::string early_name;
     Place place, early_place;
@@ -80,6 +80,7 @@ class Parser {
     std::vector<Derivation> derivations;  // from the name outwards
     TypeId type = kNoType;
     TypeId element = kNoType;  // of an associative array, whose type is dynamic
+    bool userland = false;     // functions are the kernel's
   };
   enum class Naming : std::uint8_t { required, optional, none };
 
@@ -99,12 +100,11 @@ class Parser {
   void check_element(TypeId element, const Derivation& derivation,
                      const Declarator& declarator) const;
   void derive(TypeId type, Declarator& declarator);
-  TypeId type_name();
+  TypeId type_name(bool* userland = nullptr);
 
   // parse_type.cpp
   bool at_type() const;
   Specifiers declaration_specifiers(bool with_storage);
-  TypeId type_specifiers() { return declaration_specifiers(false).type; }
   TypeId tagged_type();
   void members(TypeId type, TypeKind kind);
   Member member(const Specifiers& specifiers, std::unordered_set<std::string>& names);
@@ -135,6 +135,7 @@ class Parser {
                       const Place& place) const;
   void not_scoped(const Token& name, std::string_view what) const;
   TypeId pointers(TypeId type);
+  TypeId pointers_to_specifiers(bool* userland = nullptr);
   Attribute settle(Node& node);
 
   // parse_stmt.cpp

@@ -32,7 +32,9 @@ class Printer {
 
  private:
   void print_list(const Node& node, std::size_t first);
-  std::string type(const Node& node) const { return types_[node.declared].name; }
+  std::string type(const Node& node) const {
+    return (node.declared_userland ? "userland " : "") + types_[node.declared].name;
+  }
   const TypeTable& types_;
   std::string* out_;
 };

@@ -72,10 +72,17 @@ bool Sema::argument_fits(const Node& to, const Node& from) const {
 
 std::string Sema::type_name(const Node& node) const {
   if (is_dynamic(node)) return is_translated_pointer(node) ? "translated pointer" : "aggregation";
-  return types_[node.type].name;
+  return (node.userland ? "userland " : "") + types_[node.type].name;
+}
+std::string Sema::declared_name(const Node& cast) const {
+  return (cast.declared_userland ? "userland " : "") + types_[cast.declared].name;
 }
 
-ValueDesc Sema::describe(const Node& node) const { return describe_type(types_, node.type); }
+ValueDesc Sema::describe(const Node& node) const {
+  ValueDesc desc = describe_type(types_, node.type);
+  desc.userland = node.userland;
+  return desc;
+}
 
 void Sema::incompatible(const Node& node) const {
   fail("D_OP_INCOMPAT", node,
@@ -119,7 +126,7 @@ void Sema::set_constant(Node& node, TypeId type, std::uint64_t value) {
 void Sema::expression(Node& node) {
   node.type = kNoType;
   node.constant = node.lvalue = node.writable = node.writes_target = node.null = false;
-  node.external = false;
+  node.external = node.userland = false;
   node.binding = nullptr;
   node.inlined = nullptr;
   node.translator = nullptr;
@@ -248,6 +255,7 @@ void Sema::unary(Node& node) {
       }
       if (kind == TypeKind::void_) fail("D_DEREF_VOID", node, "cannot dereference pointer to void");
       node.type = target;
+      node.userland = operand.userland;
       node.lvalue = true;
       node.writable = operand.writes_target;
       node.writes_target = leads_on(node);
@@ -260,6 +268,7 @@ void Sema::unary(Node& node) {
              fmt::format("operator {} requires an operand of arithmetic type", op_text(node.op)));
       }
       node.type = operand.type;
+      node.userland = operand.userland;
       if (operand.constant) {
         set_constant(node, operand.type, node.op == Op::neg ? 0 - operand.value : operand.value);
       }
@@ -269,6 +278,7 @@ void Sema::unary(Node& node) {
         fail("D_OP_INT", node, "operator ~ requires an operand of integral type");
       }
       node.type = operand.type;
+      node.userland = operand.userland;
       if (operand.constant) set_constant(node, operand.type, ~operand.value);
       return;
     case Op::lnot:
@@ -294,6 +304,7 @@ void Sema::unary(Node& node) {
         fail("D_ADDROF_BITFIELD", node, "cannot take address of bit-field");
       }
       node.type = types_.pointer_to(operand.type);
+      node.userland = operand.userland;
       node.writes_target = operand.writable;
       return;
     case Op::sizeof_:
@@ -305,6 +316,7 @@ void Sema::unary(Node& node) {
              fmt::format("cannot apply stringof to a value of type {}", type_name(operand)));
       }
       node.type = types_.string_type;
+      node.userland = operand.userland;
       return;
     case Op::inc:
     case Op::dec: {
@@ -325,6 +337,7 @@ void Sema::unary(Node& node) {
              fmt::format("operator {} can only be applied to a writable variable", text));
       }
       node.type = operand.type;
+      node.userland = operand.userland;
       return;
     }
     default:
@@ -380,6 +393,7 @@ void Sema::member(Node& node) {
   node.type = found->type;
   node.offset = found->offset;
   node.bit = found->bit;
+  node.userland = object.userland;
   node.lvalue = true;
   node.writable = node.op == Op::arrow ? object.writes_target : object.writable;
   node.writes_target = leads_on(node);
@@ -433,6 +447,7 @@ void Sema::index(Node& node) {
     fail("D_OP_VFPTR", node, "operator + requires left-hand scalar operand of known size");
   }
   node.type = target;
+  node.userland = array.userland;
   node.lvalue = true;
   node.writable = array.writes_target;
   node.writes_target = leads_on(node);
@@ -474,9 +489,10 @@ void Sema::cast(Node& node) {
   if (!allowed) {
     fail("D_CAST_INVAL", node,
          fmt::format("invalid cast expression: \"{}\" to \"{}\"", type_name(operand),
-                     types_[node.declared].name));
+                     declared_name(node)));
   }
   node.type = node.declared;
+  node.userland = node.declared_userland;
   node.writes_target = to.kind == TypeKind::pointer;
   // A cast to a pointer is no constant: dereferencing one faults where the real code does.
   if (operand.constant && (to.kind == TypeKind::integer || to.kind == TypeKind::enum_)) {

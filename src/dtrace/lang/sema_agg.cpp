@@ -287,7 +287,8 @@ Action Sema::aggregate(Node& node) {
       action.values.push_back(std::move(value));
       continue;
     }
-    const ValueDesc as = first != nullptr ? first->keys[i] : describe(key);
+    ValueDesc as = first != nullptr ? first->keys[i] : describe(key);
+    as.userland = key.userland;
     desc.keys.push_back(as);
     action.values.push_back(value_as(key, as));
   }

@@ -134,6 +134,7 @@ void Sema::binary(Node& node) {
   switch (node.op) {
     case Op::comma:
       node.type = right.type;
+      node.userland = right.userland;
       break;
     case Op::bor:
     case Op::bxor:
@@ -210,6 +211,7 @@ void Sema::binary(Node& node) {
       }
       node.type = type_of(pointer).kind == TypeKind::array ? types_.pointer_to(pointee(pointer))
                                                            : pointer.type;
+      node.userland = pointer.userland;
       node.writes_target = pointer.writes_target;
       return;
     }
@@ -236,7 +238,8 @@ void Sema::assign(Node& node) {
   if (is_dynamic(right)) {
     fail("D_OP_DYN", node, fmt::format("operator {} operands cannot be of dynamic type", op));
   }
-  target(left, node.op == Op::assign ? right.type : types_.int64_type);
+  const bool plain = node.op == Op::assign;
+  target(left, plain ? right.type : types_.int64_type, plain && right.userland);
   switch (node.op) {
     case Op::assign: {
       const TypeKind kind = type_of(left).kind;
@@ -285,6 +288,7 @@ void Sema::assign(Node& node) {
     right.value = cut(right.value, right.type, left.type);
   }
   node.type = left.type;
+  node.userland = left.userland;
   node.writes_target = right.writes_target;
 }
 

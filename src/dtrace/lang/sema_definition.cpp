@@ -14,6 +14,7 @@ bool Sema::defined_name(Node& node) {
     if ((*at)->name != node.text) continue;
     node.binding = *at;
     node.type = node.binding->type;
+    node.userland = node.binding->userland;
     node.lvalue = true;
     return true;
   }
@@ -25,6 +26,7 @@ bool Sema::defined_name(Node& node) {
   }
   node.inlined = found->second;
   node.type = node.inlined->type;
+  node.userland = node.inlined->userland;
   node.translator = node.inlined->body->translator;
   node.lvalue = true;
   return true;
@@ -60,6 +62,7 @@ bool Sema::inline_element(Node& node) {
   }
   node.inlined = &definition;
   node.type = definition.type;
+  node.userland = definition.userland;
   node.translator = definition.body->translator;
   node.lvalue = true;
   return true;

@@ -119,14 +119,14 @@ bool Sema::conversion_accepts(const Conversion& conversion, TypeId id) const {
   }
 }
 
-void Sema::check_conversion(const Conversion& conversion, unsigned number, TypeId type,
+void Sema::check_conversion(const Conversion& conversion, unsigned number, const Node& value,
                             std::string_view what, const Node& place, std::string_view function) {
-  if (conversion_accepts(conversion, type)) return;
+  if (conversion_accepts(conversion, value.type)) return;
   fail("D_PRINTF_ARG_TYPE", place,
        fmt::format("{}( ) {} is incompatible with conversion #{} prototype:\n\tconversion: "
                    "%{}\n\t prototype: {}\n\t  argument: {}",
                    function, what, number, shown_name(conversion), conversion_prototype(conversion),
-                   types_[type].name));
+                   type_name(value)));
 }
 
 Action Sema::printf_action(Node& call) {
@@ -187,8 +187,8 @@ Action Sema::printf_action(Node& call) {
     Node& argument = *call.children[next];
     if (is_symbolic(argument)) {
       Value value = symbolic(argument);
-      check_conversion(conversion, number, argument.type, fmt::format("argument #{}", next),
-                       argument, function);
+      check_conversion(conversion, number, argument, fmt::format("argument #{}", next), argument,
+                       function);
       action.values.push_back(std::move(value));
       ++next;
       continue;
@@ -201,7 +201,7 @@ Action Sema::printf_action(Node& call) {
                        "%{}\n\t prototype: {}\n\t  argument: aggregation",
                        function, what, number, name, conversion_prototype(conversion)));
     }
-    check_conversion(conversion, number, argument.type, what, argument, function);
+    check_conversion(conversion, number, argument, what, argument, function);
     action.values.push_back(value(argument));
     ++next;
   }
@@ -295,14 +295,16 @@ Action Sema::printa_action(Node& call) {
         }
         ++key;
       }
+      Node shape;
       if (conversion.aggregation) {
-        check_conversion(conversion, number, types_.int64_type, "aggregating action", text,
-                         function);
+        shape.type = types_.int64_type;
+        check_conversion(conversion, number, shape, "aggregating action", text, function);
         continue;
       }
       if (key >= leader->keys.size()) missing("D_PRINTF_ARG_PROTO", "value");
-      check_conversion(conversion, number, leader->keys[key].type,
-                       fmt::format("argument #{}", key + 2), text, function);
+      shape.type = leader->keys[key].type;
+      check_conversion(conversion, number, shape, fmt::format("argument #{}", key + 2), text,
+                       function);
       ++key;
     }
   }

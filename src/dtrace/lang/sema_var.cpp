@@ -45,6 +45,7 @@ void Sema::use_variable(Node& node, const VariableDesc& variable) const {
   node.id = variable.id;
   node.scope = variable.scope;
   node.lvalue = node.writable = true;
+  node.userland = variable.value.userland;
   node.writes_target = leads_on(node);
 }
 
@@ -82,17 +83,18 @@ bool Sema::may_define(const Node& node) const {
          global_name(node.text, space_, symbols_, input_.version).kind.empty();
 }
 
-void Sema::target(Node& node, TypeId type) {
+void Sema::target(Node& node, TypeId type, bool userland) {
   if (node.kind == NodeKind::index) {
     node.type = kNoType;
     node.constant = node.writes_target = node.null = node.element = false;
-    if (array_element(node, type)) return;
+    if (array_element(node, type, userland)) return;
   }
-  if (may_define(node)) define_variable(node, type);
+  if (may_define(node)) define_variable(node, type, userland);
   expression(node);
 }
 
-void Sema::define_variable(const Node& node, TypeId type, const std::vector<Node*>& keys) {
+void Sema::define_variable(const Node& node, TypeId type, bool userland,
+                           const std::vector<Node*>& keys) {
   const Scope scope = scope_of(node);
   if (types_[types_.resolve(type)].bits != 0) type = types_[types_.resolve(type)].target;
   const Type& resolved = types_[types_.resolve(type)];
@@ -117,6 +119,7 @@ void Sema::define_variable(const Node& node, TypeId type, const std::vector<Node
   const std::uint32_t id = new_variable_id(source_, space_, scope, node.text, node.place);
   Node shape;
   shape.type = type;
+  shape.userland = userland;
   VariableDesc variable{node.text, scope, id, describe(shape)};
   variable.array = !keys.empty();
   for (const Node* key : keys) variable.keys.push_back(describe(*key));
@@ -154,7 +157,7 @@ void Sema::check_keys(const Node& node, const VariableDesc& array) {
   }
 }
 
-bool Sema::array_element(Node& node, TypeId defined) {
+bool Sema::array_element(Node& node, TypeId defined, bool userland) {
   const Node& name = *node.children[0];
   if (!names_variable(name)) return false;
   if (name.kind == NodeKind::identifier && is_parameter(name.text)) return false;
@@ -166,7 +169,7 @@ bool Sema::array_element(Node& node, TypeId defined) {
   if (array == nullptr) {
     if (defined == kNoType) undefined_variable(source_, space_, name);
     const std::vector<Node*> keys(node.children.begin() + 1, node.children.end());
-    define_variable(name, defined, keys);
+    define_variable(name, defined, userland, keys);
     array = find_variable(scope, name.text);
   } else {
     check_keys(node, *array);
