@@ -227,7 +227,6 @@ class Sema {
   void call(Node& node);
   [[noreturn]] void unknown_identifier(const Node& node, const std::string& shown);
   void check_arguments(Node& call, const FunctionInfo& info);
-  [[noreturn]] void unsupported(const Place& place, std::string_view what) const;
   // sema_var.cpp
   const VariableDesc* find_variable(Scope scope, const std::string& name) const;
   void use_variable(Node& node, const VariableDesc& variable) const;
@@ -280,6 +279,12 @@ class Sema {
   void check_conversion(const Conversion& conversion, unsigned number, const Node& value,
                         std::string_view what, const Node& place, std::string_view function);
   // sema_agg.cpp
+  // The aggregation that an expression is: @a, or in an expression @a = f(). Null: it is none.
+  static const Node* aggregation_of(const Node& node);
+  static bool aggregates(const Node& node) {
+    return node.kind != NodeKind::aggregation && aggregation_of(node) != nullptr;
+  }
+  const FunctionInfo& aggregating_function(Node& node);
   Action aggregate(Node& node);
   void aggregation_key(Node& key, std::size_t number);
   void lquantize(Node& call, AggregationDesc& desc);

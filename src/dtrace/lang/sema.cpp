@@ -27,7 +27,7 @@ bool Sema::is_string_like(const Node& node) const {
   return is_pointer(node) && types_[types_.resolve(type_of(node).target)].is_char;
 }
 bool Sema::is_dynamic(const Node& node) const {
-  return node.kind == NodeKind::aggregation || is_translated_pointer(node);
+  return aggregation_of(node) != nullptr || is_translated_pointer(node);
 }
 bool Sema::is_translated_pointer(const Node& node) const {
   return node.translator != nullptr && type_of(node).kind == TypeKind::pointer;
@@ -88,10 +88,6 @@ void Sema::incompatible(const Node& node) const {
   fail("D_OP_INCOMPAT", node,
        fmt::format("operands have incompatible types: \"{}\" {} \"{}\"",
                    type_name(*node.children[0]), op_text(node.op), type_name(*node.children[1])));
-}
-
-void Sema::unsupported(const Place& place, std::string_view what) const {
-  source_.fail("D_SIM_UNSUPPORTED", place, fmt::format("{} not supported", what));
 }
 
 // A constant takes a narrower type, or an unsigned one of its own size, cut and zero-extended.
@@ -349,7 +345,7 @@ void Sema::member(Node& node) {
   Node& object = *node.children[0];
   expression(object);
   const std::string_view op = op_text(node.op);
-  if (is_dynamic(object) && (object.kind == NodeKind::aggregation || node.op == Op::dot)) {
+  if (is_dynamic(object) && (aggregation_of(object) != nullptr || node.op == Op::dot)) {
     fail("D_OP_DYN", node, fmt::format("operator {} operands cannot be of dynamic type", op));
   }
   TypeId aggregate = object.type;

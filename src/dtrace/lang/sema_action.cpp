@@ -25,10 +25,7 @@ Value Sema::value_as(Node& node, const ValueDesc& desc) {
 }
 
 Action Sema::statement(Node& node) {
-  if (node.kind == NodeKind::assign && node.op == Op::assign &&
-      node.children[0]->kind == NodeKind::aggregation) {
-    return aggregate(node);
-  }
+  if (aggregates(node)) return aggregate(node);
   if (node.kind == NodeKind::aggregation) {
     fail("D_AGG_NULL", node, fmt::format("expression has null effect: @{}", node.text));
   }
@@ -116,15 +113,17 @@ Action Sema::exit_action(Node& call) {
 // over, as libdtrace does: all of the aggregation is meant.
 const AggregationDesc& Sema::defined_aggregation(Node& call, std::size_t argument,
                                                  const std::string& family) {
-  Node& node = *call.children[argument];
+  Node& passed = *call.children[argument];
   const std::string& function = call.children[0]->text;
-  if (node.kind != NodeKind::aggregation) {
-    expression(node);
-    fail(family + "_AGGARG", node,
+  expression(passed);
+  const Node* const named = aggregation_of(passed);
+  if (named == nullptr) {
+    fail(family + "_AGGARG", passed,
          fmt::format("{}( ) argument #{} is incompatible with prototype:\n\tprototype: "
                      "aggregation\n\t argument: {}",
-                     function, argument, type_name(node)));
+                     function, argument, type_name(passed)));
   }
+  const Node& node = *named;
   const auto found = symbols_.aggregations.find(node.text);
   if (found == symbols_.aggregations.end()) {
     Diagnostic diagnostic = source_.diagnostic(

@@ -182,8 +182,14 @@ void Sema::match_parameters(const Node& call, const AggregationDesc& first,
   }
 }
 
-Action Sema::aggregate(Node& node) {
-  Node& target = *node.children[0];
+const Node* Sema::aggregation_of(const Node& node) {
+  if (node.kind == NodeKind::aggregation) return &node;
+  const bool assigns = node.kind == NodeKind::assign && node.op == Op::assign;
+  return assigns && node.children[0]->kind == NodeKind::aggregation ? node.children[0] : nullptr;
+}
+
+// The function of @a = f().
+const FunctionInfo& Sema::aggregating_function(Node& node) {
   Node& call = *node.children[1];
   const FunctionInfo* info =
       call.kind == NodeKind::call && call.children[0]->kind == NodeKind::identifier
@@ -192,8 +198,16 @@ Action Sema::aggregate(Node& node) {
   if (info == nullptr || info->kind != FunctionKind::aggregating) {
     if (info == nullptr) expression(call);
     fail("D_AGG_FUNC", node,
-         fmt::format("@{} must be assigned the result of an aggregating function", target.text));
+         fmt::format("@{} must be assigned the result of an aggregating function",
+                     node.children[0]->text));
   }
+  return *info;
+}
+
+Action Sema::aggregate(Node& node) {
+  Node& target = *node.children[0];
+  Node& call = *node.children[1];
+  const FunctionInfo* const info = &aggregating_function(node);
   AggregationDesc desc;
   desc.name = target.text;
   desc.function = static_cast<AggFunction>(info->id);

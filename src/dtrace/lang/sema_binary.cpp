@@ -228,10 +228,11 @@ void Sema::assign(Node& node) {
   if (is_action(left) || is_action(right)) {
     fail("D_OP_ACT", node, fmt::format("operator {} operands cannot be actions", op));
   }
-  if (left.kind == NodeKind::aggregation) {
-    if (node.op == Op::assign) {
-      unsupported(node.place, "an aggregation inside an expression is");
-    }
+  if (aggregates(node)) {
+    aggregating_function(node);
+    return;  // the uses check it
+  }
+  if (aggregation_of(left) != nullptr) {
     fail("D_OP_DYN", node, fmt::format("operator {} operands cannot be of dynamic type", op));
   }
   expression(right);
