@@ -276,9 +276,6 @@ unsigned Generator::argument(const Node& node) {
   if (kind == TypeKind::integer || kind == TypeKind::enum_) {
     convert(reg, types_.int64_type, declared, node);
   }
-  if (node.native != kNoType && node.translator == nullptr) {
-    convert(reg, declared, node.type, node);
-  }
   return reg;
 }
 

@@ -213,7 +213,7 @@ class Sema {
   bool defined_name(Node& node);
   bool inline_element(Node& node);
   void translate(Node& node);
-  void translate_argument(Node& node, const std::string& translated);
+  void translate_argument(Node& node, TypeId translated);
   void translated_member(Node& node);
   // sema_binary.cpp
   void binary(Node& node);
@@ -302,8 +302,8 @@ class Sema {
   bool is_scalar(const Node& node) const;
   bool is_string(const Node& node) const;
   bool is_string_like(const Node& node) const;  // string, char *, char []
-  bool is_dynamic(const Node& node) const;      // no value: an aggregation, a translated pointer
-  bool is_translated_pointer(const Node& node) const;
+  bool is_dynamic(const Node& node) const;      // no value: an aggregation, what is translated
+  bool is_translated(const Node& node) const;
   bool is_action(const Node& node) const;
   // A variable of a thread or an element of an array.
   static bool is_dynamic_variable(const Node& node) {

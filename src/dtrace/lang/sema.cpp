@@ -27,10 +27,12 @@ bool Sema::is_string_like(const Node& node) const {
   return is_pointer(node) && types_[types_.resolve(type_of(node).target)].is_char;
 }
 bool Sema::is_dynamic(const Node& node) const {
-  return aggregation_of(node) != nullptr || is_translated_pointer(node);
+  return aggregation_of(node) != nullptr || is_translated(node);
 }
-bool Sema::is_translated_pointer(const Node& node) const {
-  return node.translator != nullptr && type_of(node).kind == TypeKind::pointer;
+// A translated pointer, or args[n] that is translated: they have members and no value.
+bool Sema::is_translated(const Node& node) const {
+  if (node.translator == nullptr) return false;
+  return node.native != kNoType || type_of(node).kind == TypeKind::pointer;
 }
 bool Sema::is_action(const Node& node) const {
   if (node.kind != NodeKind::call || node.children[0]->kind != NodeKind::identifier) return false;
@@ -71,7 +73,10 @@ bool Sema::argument_fits(const Node& to, const Node& from) const {
 }
 
 std::string Sema::type_name(const Node& node) const {
-  if (is_dynamic(node)) return is_translated_pointer(node) ? "translated pointer" : "aggregation";
+  if (is_translated(node)) {
+    return type_of(node).kind == TypeKind::pointer ? "translated pointer" : "translated data";
+  }
+  if (is_dynamic(node)) return "aggregation";
   return (node.userland ? "userland " : "") + types_[node.type].name;
 }
 std::string Sema::declared_name(const Node& cast) const {
@@ -345,7 +350,9 @@ void Sema::member(Node& node) {
   Node& object = *node.children[0];
   expression(object);
   const std::string_view op = op_text(node.op);
-  if (is_dynamic(object) && (aggregation_of(object) != nullptr || node.op == Op::dot)) {
+  const bool pointer = is_translated(object) && is_pointer(object);
+  if (is_dynamic(object) &&
+      (aggregation_of(object) != nullptr || (node.op == Op::arrow) != pointer)) {
     fail("D_OP_DYN", node, fmt::format("operator {} operands cannot be of dynamic type", op));
   }
   TypeId aggregate = object.type;

@@ -76,7 +76,7 @@ Action Sema::statement(Node& node) {
     }
   }
   expression(node);
-  if (is_translated_pointer(node)) {
+  if (is_translated(node)) {
     fail("D_CG_DYN", node, "expression cannot evaluate to result of a translated pointer");
   }
   Action action;

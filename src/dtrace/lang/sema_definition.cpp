@@ -110,31 +110,24 @@ void Sema::translate(Node& node) {
   node.type = node.declared;
 }
 
-// args[n] whose provider translates it; its type is the native one until here.
-void Sema::translate_argument(Node& node, const std::string& translated) {
-  const TypeId type = types_.find(translated);
-  if (type == kNoType) {
-    fail("D_ARGS_TYPE", node,
-         fmt::format("failed to resolve translated type for args[{}]", node.children[1]->value));
-  }
-  const Type& wanted = types_[types_.resolve(type)];
-  const bool pointer = wanted.kind == TypeKind::pointer;
-  if (types_.resolve(type) == types_.resolve(node.type)) return;
-  const TypeId output = pointer ? wanted.target : type;
-  const TypeKind kind = types_[types_.resolve(output)].kind;
-  if (kind != TypeKind::struct_ && kind != TypeKind::union_) {
-    node.native = node.type;  // a scalar of another type is converted
-    node.type = type;
-    return;
-  }
-  node.translator = find_translator(node.type, output);
+// args[n] whose provider translates it; its type is the native one until here. What fits is taken
+// as it is; else a translator says what its members are, and the whole has no value.
+void Sema::translate_argument(Node& node, TypeId translated) {
+  const TypeId native = node.type;
+  Node shape;
+  shape.type = translated;
+  const bool fits = argument_fits(shape, node);
+  node.type = translated;
+  if (fits) return;
+  const Type& wanted = types_[types_.resolve(translated)];
+  const TypeId output = wanted.kind == TypeKind::pointer ? wanted.target : translated;
+  node.translator = find_translator(native, output);
   if (node.translator == nullptr) {
     fail("D_ARGS_XLATOR", node,
          fmt::format("translator for args[{}] from {} to {} is not defined",
-                     node.children[1]->value, types_[node.type].name, types_[type].name));
+                     node.children[1]->value, types_[native].name, types_[translated].name));
   }
-  node.native = node.type;
-  node.type = type;
+  node.native = native;
 }
 
 // The member of a translated value whose type is known: the expression of the translator.

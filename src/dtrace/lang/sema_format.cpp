@@ -198,8 +198,9 @@ Action Sema::printf_action(Node& call) {
     if (is_dynamic(argument)) {
       fail("D_PRINTF_ARG_TYPE", argument,
            fmt::format("{}( ) {} is incompatible with conversion #{} prototype:\n\tconversion: "
-                       "%{}\n\t prototype: {}\n\t  argument: aggregation",
-                       function, what, number, name, conversion_prototype(conversion)));
+                       "%{}\n\t prototype: {}\n\t  argument: {}",
+                       function, what, number, name, conversion_prototype(conversion),
+                       type_name(argument)));
     }
     check_conversion(conversion, number, argument, what, argument, function);
     action.values.push_back(value(argument));

@@ -115,6 +115,16 @@ void Sema::probe_argument(Node& node) {
                      static_cast<std::int64_t>(position.value),
                      wanted.id != kNoProbe ? to_string(clause_.probe.description) : shown));
   }
+  // What it is translated to is looked for first.
+  const std::vector<std::string>& translations = clause_.probe.translated;
+  TypeId translated = kNoType;
+  if (position.value < translations.size() && !translations[position.value].empty()) {
+    translated = types_.find(translations[position.value]);
+    if (translated == kNoType) {
+      fail("D_ARGS_TYPE", node,
+           fmt::format("failed to resolve translated type for args[{}]", position.value));
+    }
+  }
   node.type = types_.find_kernel(arguments[position.value]);
   if (node.type == kNoType) {
     fail("D_ARGS_TYPE", node,
@@ -122,10 +132,7 @@ void Sema::probe_argument(Node& node) {
   }
   node.lvalue = true;
   node.id = kVarArgs;
-  const std::vector<std::string>& translated = clause_.probe.translated;
-  if (position.value < translated.size() && !translated[position.value].empty()) {
-    translate_argument(node, translated[position.value]);
-  }
+  if (translated != kNoType) translate_argument(node, translated);
 }
 
 void Sema::check_arguments(Node& call, const FunctionInfo& info) {

@@ -26,7 +26,7 @@ Action Sema::trace_action(Node& call, ActionKind kind) {
   const std::string family = prints ? "D_PRINT" : "D_TRACE";
   Node& argument = *call.children[1];
   expression(argument);
-  if (is_translated_pointer(argument)) {
+  if (is_translated(argument)) {
     fail(family + "_DYN", argument, name + "( ) may not be applied to a translated pointer");
   }
   if (is_dynamic(argument)) {
