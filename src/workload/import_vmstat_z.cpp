@@ -21,6 +21,8 @@ namespace dtmalloc::workload {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+constexpr std::string_view kWireCount = "vm.stats.vm.v_wire_count";  // pages
+constexpr std::string_view kPageSize = "vm.stats.vm.v_page_size";
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMostItem = std::uint64_t{1} << 24;  // bytes, of a zone of a workload
 constexpr std::uint64_t kMostUsed = std::uint64_t{1} << 28;  // items to be made
@@ -70,10 +72,30 @@ bool is_table(ZoneFormat format) {
   return format != ZoneFormat::netstat && format != ZoneFormat::sysctl;
 }
 
+// The figure of a sysctl whose line stands beside the table, which goes.
+std::optional<std::uint64_t> take_sysctl(std::string& text, std::string_view name) {
+  std::size_t end = 0;
+  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, end)) {
+    const std::size_t start = text.rfind('\n', at) + 1;
+    end = std::min(text.find('\n', at), text.size());
+    std::string_view line = read_line(std::string_view(text).substr(start, end - start)).text;
+    if (!line.starts_with(name)) continue;
+    line = trim(line.substr(name.size()));
+    if (!line.starts_with(':') && !line.starts_with('=')) continue;
+    const auto value = number(trim(line.substr(1)));
+    if (!value) continue;
+    std::fill(text.begin() + static_cast<std::ptrdiff_t>(start),
+              text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+    return value;
+  }
+  return std::nullopt;
+}
+
 class Importer {
  public:
-  Importer(ZoneTable table, const std::string& file, const ImportOptions& options)
-      : table_(std::move(table)), file_(file), options_(options) {}
+  Importer(ZoneTable table, const std::string& file, const ImportOptions& options,
+           std::optional<std::uint64_t> wired)
+      : table_(std::move(table)), file_(file), options_(options), wired_(wired) {}
 
   Result<ImportResult> all() {
     drop_large();
@@ -460,11 +482,40 @@ class Importer {
         fmt::format("{}: {}: {} bytes used, {} free, {} in all; most in {}: {} x {} = {}", file_,
                     counted(table_.rows.size(), "zone"), used, free, sum(used, free), biggest->name,
                     biggest->used, biggest->size, most));
+    // netstat(1) counts the zones of the network only.
+    if (table_.rows.front().format != ZoneFormat::netstat) wired(sum(used, free));
+  }
+
+  // How much of the machine's wired memory is not the zones'.
+  void wired(std::uint64_t zones) {
+    std::string text;
+    if (!wired_) {
+      text = fmt::format(
+          "whether memory is wired that is in no zone is not in the capture: put the line of "
+          "`sysctl {}` into it",
+          kWireCount);
+    } else if (*wired_ < zones) {
+      text =
+          fmt::format("{} bytes are wired, fewer than the zones have: of another moment", *wired_);
+    } else {
+      const std::uint64_t beside = *wired_ - zones;
+      text = fmt::format(
+          "{} of {} wired bytes, {}%, are in no zone: not in malloc or UMA, but for malloc's "
+          "blocks "
+          "above {} bytes, which vmstat -m counts",
+          beside, *wired_,
+          *wired_ == 0
+              ? 0
+              : static_cast<std::uint64_t>(static_cast<unsigned __int128>(beside) * 100 / *wired_),
+          classes_.back());
+    }
+    table_.notes.push_back(file_ + ": " + text);
   }
 
   ZoneTable table_;
   const std::string& file_;
   const ImportOptions& options_;
+  std::optional<std::uint64_t> wired_;  // bytes
   int release_ = 14;
   std::vector<std::uint32_t> classes_;
   Symbols symbols_;
@@ -485,9 +536,15 @@ ZoneTable read_any(std::string_view text, const std::string& file) {
 
 Result<ImportResult> import_vmstat_z(std::string_view text, const std::string& file,
                                      const ImportOptions& options) {
+  std::string copy(text);
+  const auto pages = take_sysctl(copy, kWireCount);
+  const std::uint64_t page = take_sysctl(copy, kPageSize).value_or(kPage);
+  const std::optional<std::uint64_t> wired =
+      pages ? std::optional(product(*pages, page)) : std::nullopt;
+  text = copy;
   ZoneTable table = read_any(text, file);
   const bool none = table.rows.empty();
-  auto result = Importer(std::move(table), file, options).all();
+  auto result = Importer(std::move(table), file, options, wired).all();
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool json = first != text.npos && text[first] == '{';
   if (!result && none &&

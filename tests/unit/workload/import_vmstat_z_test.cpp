@@ -16,6 +16,7 @@
 namespace dtmalloc::workload {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -118,6 +119,38 @@ TEST(ImportVmstatZ, Totals) {
   EXPECT_TRUE(told(import(capture("08")),
                    "t: 18 zones: 14098200 bytes used, 1293416 free, 15391616 in all; most in "
                    "RADIX NODE: 16495 x 144 = 2375280"));
+}
+
+// REQ: ZIMPORT-17
+TEST(ImportVmstatZ, WiredMemoryThatIsInNoZone) {
+  const std::string table =
+      "ITEM SIZE LIMIT USED FREE REQ FAIL SLEEP\n"
+      "big: 1048576, 0, 1271, 56, 1500, 0, 0\n"
+      "page: 4096, 0, 136, 23, 9000, 0, 0\n"
+      "small: 4, 0, 173, 499, 20000, 0, 0\n";
+  // 16 GB against the zones' 1392114304 bytes.
+  const std::string most =
+      "t: 15787754880 of 17179869184 wired bytes, 91%, are in no zone: not in malloc or UMA, but "
+      "for "
+      "malloc's blocks above 65536 bytes, which vmstat -m counts";
+  EXPECT_TRUE(told(import(table + "vm.stats.vm.v_wire_count: 4194304\n"), most));
+  EXPECT_TRUE(told(import("  vm.stats.vm.v_wire_count = 4194304\n" + table), most));
+  EXPECT_TRUE(
+      told(import("vm.stats.vm.v_page_size: 16384\n" + table + "vm.stats.vm.v_wire_count: 1048576"),
+           most));
+  EXPECT_TRUE(told(import(table + "vm.stats.vm.v_wire_count: 100\n"),
+                   "t: 409600 bytes are wired, fewer than the zones have: of another moment"));
+  // Nothing else is said of these lines.
+  EXPECT_EQ(import(table + "vm.stats.vm.v_wire_count: 4194304\n").notes.size(),
+            import(table).notes.size());
+  const std::string unknown =
+      "t: whether memory is wired that is in no zone is not in the capture: put the line of "
+      "`sysctl "
+      "vm.stats.vm.v_wire_count` into it";
+  EXPECT_TRUE(told(import(table), unknown));
+  EXPECT_TRUE(told(import(table + "vm.stats.vm.v_wire_count: many\n"), unknown));
+  // netstat -m counts some of the zones.
+  EXPECT_THAT(import(capture("16")).notes, Not(Contains(unknown)));
 }
 
 // REQ: ZIMPORT-07
