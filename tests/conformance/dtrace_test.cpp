@@ -671,7 +671,7 @@ TEST_F(DtraceTest, VariablesOfHugeStringsDoNotOverlap) {
 TEST_F(DtraceTest, TypesThatShareTheirProbesAreNamedAtTheEnd) {
   kernel->define_type("M_C", "a_type");  // registered last: the probes are its
   const std::string note =
-      "dtrace: types 'a_type' and 'a type' share dtmalloc::a_type:malloc and "
+      "dtmalloc: types 'a_type' and 'a type' share dtmalloc::a_type:malloc and "
       "dtmalloc::a_type:free, which fire for 'a_type' and never for 'a type'\n";
   EXPECT_EQ(run(
                 "dtmalloc:::malloc {@ = count();}", [this] { pair(16, type); }, false),

@@ -214,6 +214,17 @@ TEST_F(ScriptTools, ClausesThatNeverRanAreNamed) {
                 .err,
             "dtrace: description 'dtmalloc::temp:free ' matched 2 probes\n"
             "dtmalloc: clause never ran: dtmalloc::temp:free\n");
+  // exit() came first: nobody knows what would have been. That of END comes last.
+  EXPECT_EQ(run(start + "-n 'dtmalloc::temp:malloc {exit(0)} dtmalloc::temp:free {trace(1)} "
+                        "dtmalloc::temp:malloc /arg3 > 200/ {trace(2)}'")
+                .err,
+            "dtrace: description 'dtmalloc::temp:malloc ' matched 3 probes\n"
+            "dtmalloc: clause never ran: dtmalloc::temp:free; exit() came first\n"
+            "dtmalloc: clause never ran: dtmalloc::temp:malloc; no firing made its predicate true "
+            "before exit()\n");
+  EXPECT_NE(run(start + "-n 'dtmalloc::temp:free {trace(1)} END {exit(0)}'")
+                .err.find("dtmalloc: clause never ran: dtmalloc::temp:free\n"),
+            std::string::npos);
   // It ran; it may have run; nobody asks.
   for (const char* words :
        {"-n 'dtmalloc::temp:malloc {trace(1)}'", "-n 'dtmalloc::temp:malloc {@ = count()}'",

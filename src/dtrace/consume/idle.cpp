@@ -131,6 +131,7 @@ void Session::Impl::find_idle_clauses() {
       if (compiled.source.kind == ProgramSource::script)
         text += " (" + compiled.source.name + ":" + std::to_string(clause.where.line) + ")";
       if (clause.predicate) text += "; no firing made its predicate true";
+      if (exited) text += clause.predicate ? " before exit()" : "; exit() came first";
       if (std::find(idle_clauses.begin(), idle_clauses.end(), text) == idle_clauses.end())
         idle_clauses.push_back(std::move(text));
     }

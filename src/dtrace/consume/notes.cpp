@@ -36,8 +36,8 @@ void Session::Impl::tell_full_buffers() {
   std::string text = full.size() == 1 ? "the buffer of CPU " : "the buffers of CPUs ";
   for (std::size_t i = 0; i < full.size(); ++i)
     text += (i == 0 ? "" : ", ") + std::to_string(full[i]);
-  sinks.err("dtmalloc: " + text + (full.size() == 1 ? " is" : " are") +
-            " full (bufpolicy=fill): nothing more was recorded there, and no drops are counted\n");
+  remark(text + (full.size() == 1 ? " is" : " are") +
+         " full (bufpolicy=fill): nothing more was recorded there, and no drops are counted");
 }
 
 void Session::Impl::collect_notes() {

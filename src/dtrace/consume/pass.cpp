@@ -197,7 +197,7 @@ void Session::Impl::finish() {
   collect_notes();
   collect_figures();
   if (!quiet()) {
-    for (const std::string& note : consumer.notes()) message(note);
+    for (const std::string& note : consumer.notes()) remark(note);
   }
   consumer.close();
   if (panic) std::rethrow_exception(panic);

@@ -179,6 +179,7 @@ void Session::Impl::do_action(std::string& text, const Record& record,
       break;
     case ActionKind::exit:
       exit_status = static_cast<int>(signed_value(field(0)));
+      exited = exited || record.ecb->role != EcbRole::end;
       break;
     case ActionKind::clear:
       aggregations.clear(action.aggregation);

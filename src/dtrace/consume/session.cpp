@@ -149,6 +149,9 @@ void Session::Impl::out(std::string_view text) const {
 void Session::Impl::message(std::string_view text) const {
   if (sinks.err) sinks.err("dtrace: " + std::string(text) + "\n");
 }
+void Session::Impl::remark(std::string_view text) const {
+  if (sinks.err) sinks.err("dtmalloc: " + std::string(text) + "\n");
+}
 
 // Less than a word is what sizes are rounded by.
 void Session::Impl::report_lowered(const char* what, std::size_t wanted, std::size_t given) const {

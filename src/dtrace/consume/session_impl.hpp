@@ -96,6 +96,7 @@ struct Session::Impl {
   bool scheduled = false;      // `callout` was made
   std::uint64_t interval = 0;  // of the callout
   bool aborted = false;        // processing stops: no END, no further output
+  bool exited = false;         // exit() came before the end
   struct Turn {
     std::uint64_t time = 0;  // of the last one, and in which pass
     std::uint64_t pass = 0;
@@ -137,6 +138,7 @@ struct Session::Impl {
   // What actions print.
   void act_out(std::string_view text) const { reopened ? reopened(text) : out(text); }
   void message(std::string_view text) const;  // "dtrace: " text newline
+  void remark(std::string_view text) const;   // what dtrace(1) does not say: "dtmalloc: "
   SymbolText symbol_text() const {
     return {framework.impl().symbols.get(), static_cast<int>(std::min<std::uint64_t>(
                                                 options.get("stackindent", 14), kWidestIndent))};
