@@ -285,11 +285,13 @@ TEST_F(DifRun, VerifiesBeforeRunning) {
   EXPECT_NE(
       refusal(object_of({dif_index(DifOp::ldts, kVarUser, 1), ret(1)})).find("does not exist"),
       std::string::npos);
-  for (const unsigned op : {0U, 64U, kOpLoadBuiltin, kOpStoreLocalString, 255U}) {
+  for (const unsigned op : {0U, 71U, kOpLoadBuiltin, kOpStoreLocalString, 255U}) {
     EXPECT_NE(refusal(object_of({op << 24, ret(1)})).find("does not exist"), std::string::npos);
   }
-  EXPECT_NE(refusal(object_of({dif_registers(DifOp::ldub, 1, 1, 1), ret(1)})).find("reserved"),
-            std::string::npos);
+  for (const DifOp op : {DifOp::ldub, DifOp::uldub}) {
+    EXPECT_NE(refusal(object_of({dif_registers(op, 1, 1, 1), ret(1)})).find("reserved"),
+              std::string::npos);
+  }
   EXPECT_NE(refusal(object_of({ret(0)}, {}, "x")).find("string table"), std::string::npos);
   DifObject odd = object_of({ret(0)});
   odd.result.size = 3;
