@@ -32,6 +32,7 @@ struct MachineOptions {
   std::optional<int> maxzones;
   std::vector<std::string> tunables;  // NAME=VALUE
   bool ledger = false;
+  bool operator==(const MachineOptions&) const = default;
 };
 
 // One program of the command line: -s, or -P -m -f -n -i.

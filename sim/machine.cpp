@@ -7,14 +7,9 @@
 
 namespace dtmalloc::sim {
 
-namespace {
-
-// What cannot be read has no place.
 void tell(const Diagnostic& wrong) {
   print_error(wrong.where.file.empty() ? "dtmalloc: " + wrong.message + "\n" : to_string(wrong));
 }
-
-}  // namespace
 
 std::unique_ptr<workload::Trace> open_trace(const std::string& path, bool any) {
   auto trace = any ? workload::Trace::open_any(path) : workload::Trace::open(path);

@@ -16,6 +16,8 @@ namespace dtmalloc::sim {
 // Reads and parses a workload ("-": standard input); nothing: a message was printed.
 std::optional<workload::Workload> load_workload(const std::string& path);
 
+// A message, and no place if what is wrong is that nothing can be read.
+void tell(const Diagnostic& wrong);
 // A trace whose head is read, or (`any`) a workload; null: a message was printed.
 std::unique_ptr<workload::Trace> open_trace(const std::string& path, bool any = false);
 // The kernel line of a workload with the options in it, which machine_config() takes.

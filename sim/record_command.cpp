@@ -12,16 +12,18 @@
 namespace dtmalloc::sim {
 namespace {
 
-int convert_trace(workload::Trace& trace, workload::TraceFormat format,
-                  const workload::TraceSink& sink) {
+std::optional<int> convert_trace(workload::Trace& trace, workload::TraceFormat format,
+                                 const workload::TraceSink& sink) {
   const auto converted = workload::convert(trace, format, sink);
   if (converted) return kOk;
   print_error(to_string(converted.error()));
-  return kRefused;
+  return std::nullopt;
 }
 
-int record_run(const workload::Workload& workload, const KernelConfig& config, Output& output,
-               workload::TraceFormat format, const workload::TraceSink& sink) {
+// Nothing: there is no trace.
+std::optional<int> record_run(const workload::Workload& workload, const KernelConfig& config,
+                              Output& output, workload::TraceFormat format,
+                              const workload::TraceSink& sink) {
   Kernel kernel(config);
   kernel.cpus().bind(0);
   kernel.cpus().set_console([&](std::string_view text) {
@@ -38,13 +40,16 @@ int record_run(const workload::Workload& workload, const KernelConfig& config, O
   const auto outcome = workload::record(workload, kernel, hooks, format, sink);
   if (!outcome || outcome->error) {
     print_error(to_string(outcome ? *outcome->error : outcome.error()));
-    return kRefused;
+    return std::nullopt;
   }
   if (outcome->panic) {
     print_panic(*outcome->panic);
     return kPanic;
   }
-  if (outcome->stopped) return kRefused;
+  if (outcome->stopped) {
+    if (InterruptGuard::interrupted()) complain("interrupted: the trace ends there");
+    return kRefused;
+  }
   return outcome->failed_expects != 0 ? kExpectFailed : kOk;
 }
 
@@ -59,22 +64,26 @@ int record_command(const RecordOptions& options) {
   if (!trace->is_binary()) {
     auto parsed = trace->whole_workload();
     if (!parsed) {
-      print_error(to_string(parsed.error()));
+      tell(parsed.error());
       return kRefused;
     }
     workload = std::move(*parsed);
     config = machine_config(*workload, options.machine);
     if (!config) return kUsage;
     workload->kernel = machine_settings(*workload, options.machine);
+  } else if (options.machine != MachineOptions{}) {
+    complain(
+        "a binary trace is recorded in another form, not run: options of the machine are of "
+        "workloads");
+    return kUsage;
   }
   const auto output = Output::open(options.output, {options.workload});
   if (output == nullptr) return kRefused;
   const InterruptGuard interrupts;
   const auto sink = [&](std::string_view text) { output->write(text); };
-  const int status = workload ? record_run(*workload, *config, *output, format, sink)
-                              : convert_trace(*trace, format, sink);
-  if (status == kRefused) return status;
-  return output->commit() ? status : kRefused;
+  const std::optional<int> status = workload ? record_run(*workload, *config, *output, format, sink)
+                                             : convert_trace(*trace, format, sink);
+  return status && output->commit() ? *status : kRefused;
 }
 
 }  // namespace dtmalloc::sim

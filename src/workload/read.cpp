@@ -10,6 +10,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "workload/trace_int.hpp"
+
 namespace dtmalloc::workload {
 namespace {
 
@@ -95,6 +97,10 @@ std::string print_size(std::uint64_t bytes) { return print_number(bytes, kSizes)
 std::string print_time(std::uint64_t ns) { return print_number(ns, kTimes); }
 
 std::optional<Diagnostic> TextCheck::look(const std::string& text) {
+  if (text.starts_with(std::string_view(kTraceMagic, sizeof kTraceMagic)))
+    return text_error(path_, text, 0, 0, "WL_TRACE", "this is a binary trace",
+                      "a workload; `dtmalloc replay` runs traces, `dtmalloc record` makes texts of "
+                      "them");
   for (; at_ < text.size(); ++at_) {
     if (text[at_] == '\n') {
       line_start_ = at_ + 1;
