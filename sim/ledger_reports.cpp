@@ -52,6 +52,8 @@ std::optional<ReportError> find_type(Report& report, ReportContext& context,
         complain("the type " + asked + " is \"" + report.type + "\" in what the kernel prints");
       return std::nullopt;
     }
+  report.pending = !context.whole;
+  if (report.pending) return std::nullopt;
   known.insert(known.begin(), others.begin(), others.end());
   return unknown_name(label(report) + ": no type has this symbol or this description", asked,
                       known);
@@ -92,9 +94,25 @@ bool are_indexes(std::string_view text) {
   return *at == ']' && at + 1 == end;
 }
 
+bool is_name(std::string_view text) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !text.empty() && letter(text.front()) &&
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+}
+
 std::optional<ReportError> read_history(Report& report, ReportContext& context) {
   if (address_of(report.value)) return std::nullopt;
   const std::string name = report.value.substr(0, report.value.find('['));
+  if (!context.whole) {  // the run knows whether it set the block
+    if (is_name(name) && are_indexes(std::string_view(report.value).substr(name.size())))
+      return std::nullopt;
+    return ReportError{label(report) +
+                       ": expected a block such as a or x[3], or an address such as "
+                       "0xfffff80000001000"};
+  }
   const auto commas = std::count(report.value.begin(), report.value.end(), ',');
   const int arity = name.size() == report.value.size() ? 0 : 1 + static_cast<int>(commas);
   std::vector<std::string> names, same;

@@ -141,6 +141,8 @@ std::optional<ReportError> read_multizone(Report& report, ReportContext& context
                        ": the kernel has one zone for each size, expected "
                        "MALLOC_DEBUG_MAXZONES above 1"};
   if (find_type(report.value, context.kernel) != nullptr) return std::nullopt;
+  report.pending = !context.whole;
+  if (report.pending) return std::nullopt;
   std::vector<std::string> names;
   for (const malloc_type* type : context.kernel.types()) {
     names.emplace_back(context.kernel.symbol(*type));
@@ -359,6 +361,14 @@ std::vector<std::string> items_of(const std::string& list) {
   return items;
 }
 
+void tell(const ReportError& error) {
+  std::string message = error.message;
+  for (std::size_t i = 0; i < error.near.size(); ++i)
+    message += (i == 0 ? "; did you mean " : ", ") + error.near[i];
+  if (!error.near.empty()) message += '?';
+  if (!message.empty()) complain(message);
+}
+
 std::optional<ReportError> read_list(const std::string& list, const std::string& libxo,
                                      ReportContext& context, std::vector<Report>& reports) {
   for (const std::string& item : items_of(list))
@@ -407,15 +417,17 @@ bool read_reports(const RunOptions& options, bool by_default, ReportContext cont
   for (const std::string& list : lists) {
     const auto error = read_list(list, options.libxo, context, reports);
     if (!error) continue;
-    std::string message = error->message;
-    for (std::size_t i = 0; i < error->near.size(); ++i)
-      message += (i == 0 ? "; did you mean " : ", ") + error->near[i];
-    if (!error->near.empty()) message += '?';
-    if (!message.empty()) complain(message);
+    tell(*error);
     status = error->status;
     return false;
   }
   return true;
+}
+
+bool find_pending(Report& report, ReportContext& context) {
+  const auto error = report.kind->read(report, context);
+  if (error) tell(*error);
+  return !error;
 }
 
 bool print_report(const Report& report, Kernel& kernel, std::string_view libxo, Output& output) {

@@ -22,6 +22,7 @@ struct ReportContext {
   const workload::Workload& workload;
   Kernel& kernel;
   std::vector<std::string> taken;   // files that are read or written already
+  bool whole = true;                // false: a trace's head, and what follows may declare more
   std::set<std::string> told = {};  // notes that were printed
 };
 
@@ -62,6 +63,7 @@ struct Report {
   std::string type = {};                   // short description; empty: all types
   const void* block = nullptr;             // of a name in the workload, found when it has run
   bool block_set = false;                  // the run has set that name
+  bool pending = false;                    // a type that a trace may declare further down
   std::shared_ptr<Output> file = nullptr;  // where it goes, if not to the results
 };
 
@@ -72,6 +74,8 @@ bool prepare_ledger(const RunOptions& options, bool can_keep_owners, KernelConfi
 // message was printed, and `status` is the exit status.
 bool read_reports(const RunOptions& options, bool by_default, ReportContext context,
                   std::vector<Report>& reports, int& status);
+// Of a trace that has run: finds the type of a pending report. False: a message was printed.
+bool find_pending(Report& report, ReportContext& context);
 // Prints a report to its file or, in the style of libxo if one is named, to `output`. False: a
 // message was printed.
 bool print_report(const Report& report, Kernel& kernel, std::string_view libxo, Output& output);

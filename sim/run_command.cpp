@@ -20,9 +20,10 @@ class Run {
       : options_(options),
         inputs_(std::move(inputs)),
         workload_(workload),
+        trace_(trace),
         output_(output),
         machine_(workload, config, output, MachineRun::whole, {.keep_owners = keep_owners}) {
-    if (trace != nullptr) machine_.replay(*trace);
+    if (trace_ != nullptr) machine_.replay(*trace_);
   }
 
   // Nothing: refused, and `refusal` is the exit status; a program's own statuses never are one.
@@ -34,7 +35,8 @@ class Run {
     std::vector<Report> reports;
     if (!to_standard_output(options_.output)) inputs_.push_back(options_.output);
     const bool traces = !sources.empty() || options_.tracing.claim;
-    if (!read_reports(options_, !traces, {workload_, kernel, inputs_}, reports, refusal))
+    const bool whole = trace_ == nullptr;
+    if (!read_reports(options_, !traces, {workload_, kernel, inputs_, whole}, reports, refusal))
       return std::nullopt;
     if (traces) {
       Tracing& tracing = machine_.tracing();
@@ -55,13 +57,20 @@ class Run {
     const workload::Outcome& outcome = machine_.run();
     if (machine_.traced()) tell_notes(machine_.tracing());
     if (kernel.ledger() != nullptr) tell_findings(outcome.panic.has_value(), reports);
+    bool all_found = true;
+    ReportContext context{workload_, kernel, {}};
     for (Report& report : reports) {
+      if (report.pending && !find_pending(report, context)) {
+        all_found = false;
+        continue;
+      }
       const std::optional<void*> block = machine_.block(report.value);
       report.block = block.value_or(nullptr);
       report.block_set = block.has_value();
       if (!print_report(report, kernel, options_.libxo, output_)) return std::nullopt;
     }
-    return exit_status(outcome);
+    const int status = exit_status(outcome);
+    return all_found || status == kPanic ? status : kRefused;
   }
 
  private:
@@ -109,6 +118,7 @@ class Run {
   const RunOptions& options_;
   std::vector<std::string> inputs_;
   const workload::Workload& workload_;
+  workload::Trace* const trace_;
   Output& output_;
   MachineRun machine_;
 };
