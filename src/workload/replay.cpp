@@ -16,7 +16,7 @@
 namespace dtmalloc::workload {
 namespace {
 
-constexpr std::uint64_t kLookEvery = 1024;  // operations, as of Runner
+constexpr std::uint64_t kLookEvery = kLookMask + 1;  // operations
 
 struct Block {
   void* addr = nullptr;
@@ -35,12 +35,16 @@ struct Replayer::Impl {
   void all();
   void batch(const Batch& batch);
   std::size_t run(const Batch& batch, std::size_t from, std::size_t to);
-  template <bool Ticks, bool Lines>
+  template <bool Ticks>
+  void take_time(Clock& clock, std::uint64_t cost);
+  template <bool Ticks, bool Lines, TraceOp::Kind Most>
   std::size_t run_ops(const Batch& batch, std::size_t from, std::size_t to);
   void other(const Batch& batch, std::size_t at);
   void statement(const Op& op);
   void look_around();
-  void use_site(Index site);
+  void use_site(Index s) {
+    if (state.main.site != s) state.change_site(state.main, s);
+  }
   void refresh();
 
   Trace::Impl& trace;
@@ -48,6 +52,9 @@ struct Replayer::Impl {
   SimThread& self;
   const bool virtual_clock;
   CpuHold* hold = nullptr;
+  // In force: of the operations that follow. The thread's own is another one while a record runs
+  // that has none.
+  Index site = kNone;
   std::vector<Block> blocks;
   std::uint64_t look = kLookEvery;  // operations until the next look
 };
@@ -64,12 +71,14 @@ void Replayer::Impl::refresh() {
   if (blocks.size() < trace.names.size()) blocks.resize(trace.names.size());
 }
 
-void Replayer::Impl::use_site(Index site) {
-  state.main.site = site;
-  if (site == kNone)
-    self.call_sites.clear();
-  else
-    self.call_sites = state.workload.sites[site];
+// The time of an operation passes.
+template <bool Ticks>
+DTM_RUN_INLINE void Replayer::Impl::take_time(Clock& clock, std::uint64_t cost) {
+  if constexpr (Ticks) {
+    if (!clock.advance(cost)) state.attend();
+  } else {
+    clock.run_due();
+  }
 }
 
 // A statement in full, on the blocks of the trace.
@@ -86,8 +95,8 @@ void Replayer::Impl::statement(const Op& op) {
 }
 
 // The operations up to `to`, or to the first one that is none of these: its place is returned.
-// Ticks: the clock is virtual; Lines: they stand in a text.
-template <bool Ticks, bool Lines>
+// Ticks: the clock is virtual; Lines: they stand in a text; Most: the last kind that is done here.
+template <bool Ticks, bool Lines, TraceOp::Kind Most>
 std::size_t Replayer::Impl::run_ops(const Batch& batch, std::size_t from, std::size_t to) {
   const TraceOp* const ops = batch.ops.data();
   const TracePlace* const places = batch.places.data();
@@ -111,7 +120,7 @@ std::size_t Replayer::Impl::run_ops(const Batch& batch, std::size_t from, std::s
   while (i < to) {
     const TraceOp& op = ops[i];
     const unsigned kind = op.kind();
-    if (kind > TraceOp::move) break;
+    if (kind > Most) break;
     if (op.cpu != kSameCpu) {
       if (op.cpu >= cpu_count) break;
       curcpu = cpus[op.cpu];
@@ -131,21 +140,22 @@ std::size_t Replayer::Impl::run_ops(const Batch& batch, std::size_t from, std::s
       inline_free(block.addr, mtp);
     }
     ++i;
-    if constexpr (Ticks) {
-      if (!clock.advance(cost)) state.attend();
-    } else {
-      clock.run_due();
-    }
+    take_time<Ticks>(clock, cost);
   }
   return i;
 }
 
 std::size_t Replayer::Impl::run(const Batch& batch, std::size_t from, std::size_t to) {
-  if (batch.places.empty())
-    return virtual_clock ? run_ops<true, false>(batch, from, to)
-                         : run_ops<false, false>(batch, from, to);
-  return virtual_clock ? run_ops<true, true>(batch, from, to)
-                       : run_ops<false, true>(batch, from, to);
+  constexpr auto move = TraceOp::move, free = TraceOp::free;
+  if (!batch.places.empty())
+    return virtual_clock ? run_ops<true, true, move>(batch, from, to)
+                         : run_ops<false, true, move>(batch, from, to);
+  // A record that moves the thread has no call site; of a text the reader sees to that.
+  if (site != kNone)
+    return virtual_clock ? run_ops<true, false, free>(batch, from, to)
+                         : run_ops<false, false, free>(batch, from, to);
+  return virtual_clock ? run_ops<true, false, move>(batch, from, to)
+                       : run_ops<false, false, move>(batch, from, to);
 }
 
 // What run_ops() leaves: an operation that is rarer, or cannot be.
@@ -155,16 +165,17 @@ void Replayer::Impl::other(const Batch& batch, std::size_t at) {
   self.line = batch.line_of(at);
   if (op.kind() == TraceOp::wait && op.cpu == kSameCpu && virtual_clock &&
       clock.can_advance(op.word) && clock.now() + op.word < clock.next_due()) {
-    if (state.main.site != kNone) use_site(kNone);
+    if (batch.places.empty()) use_site(kNone);
     clock.advance(op.word);
     return;
   }
   try {
     if (op.kind() == kOtherStatement) {
-      trace.stand_at(batch, at, state.main.site);
+      trace.stand_at(batch, at, site);
+      site = batch.others[op.block].site;
       statement(batch.others[op.block]);
     } else {  // the Runner says why not
-      statement(trace.statement_of(batch, at, state.main.site));
+      statement(trace.statement_of(batch, at, site));
     }
   } catch (ParseError& error) {
     throw RunError{trace.placed(std::move(error.diagnostic), batch, at)};
@@ -186,6 +197,7 @@ void Replayer::Impl::batch(const Batch& batch) {
   refresh();
   const std::size_t count = batch.ops.size();
   for (std::size_t at = 0; at < count;) {
+    use_site(site);
     const std::size_t to = std::min<std::size_t>(count, at + look);
     at = run(batch, at, to);
     if (at == to) {
@@ -194,7 +206,7 @@ void Replayer::Impl::batch(const Batch& batch) {
     }
     const TraceOp& op = batch.ops[at];
     if (op.kind() == TraceOp::site) {
-      use_site(op.block == 0 ? kNone : op.block - 1);
+      site = op.block == 0 ? kNone : op.block - 1;
       ++at;
       continue;
     }
@@ -202,11 +214,10 @@ void Replayer::Impl::batch(const Batch& batch) {
     ++at;
     ++state.operations;
     --look;
-    if (virtual_clock) {
-      if (!state.clock.advance(state.op_cost)) state.attend();
-    } else {
-      state.clock.run_due();
-    }
+    if (virtual_clock)
+      take_time<true>(state.clock, state.op_cost);
+    else
+      take_time<false>(state.clock, state.op_cost);
     look_around();
   }
 }

@@ -2,6 +2,7 @@
 // Traces: what their readers take and refuse, and what a replay does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <dtmalloc/workload/trace.hpp>
 #include <memory>
@@ -289,6 +290,50 @@ TEST(Trace, BinaryTracesAreCheckedAsTheyAreRead) {
   Bytes empty;
   empty.chunk(kTextChunk, 0, "").ops({}).chunk(kNamesChunk, 0, "").end();
   EXPECT_EQ(refusal(empty), "not refused");
+}
+
+// REQ: TRACE-02
+TEST(Trace, ACallSiteHoldsBehindWhatHasNone) {
+  const auto record = [](std::uint16_t kind, std::uint16_t cpu, std::uint64_t word) {
+    return make_trace_op(kind, 0, cpu, word);
+  };
+  const TraceOp site = make_trace_op(TraceOp::site, 1, kSameCpu, 0);
+  const TraceOp none = make_trace_op(TraceOp::site, 0, kSameCpu, 0);
+  TraceOp big = alloc(0, 2);
+  big.word = trace_word(70000, 2);
+  const TraceOp release = record(TraceOp::free, kSameCpu, trace_word(0, TraceOp::kNoType));
+  const struct {
+    std::vector<TraceOp> between;
+    const char* text;
+    bool holds;
+  } cases[] = {{{}, nullptr, true},
+               {{record(TraceOp::wait, kSameCpu, 1000)}, nullptr, true},
+               {{record(TraceOp::wait, kSameCpu, 60'000'000'000)}, nullptr, true},  // UMA's timer
+               {{record(TraceOp::wait, 1, 1000)}, nullptr, true},
+               {{record(TraceOp::move, 1, 0)}, nullptr, true},
+               {{none}, nullptr, false},
+               {{}, "expect free_pages > 0\n", false},  // its own: none
+               {{site}, "expect free_pages > 0\n", false},
+               {{}, "b = mallocarray 2 8 M_TEMP M_WAITOK @foo+0x1c;bar\n", true}};
+  for (const auto& c : cases) {
+    Bytes bytes;
+    bytes.chunk(kTextChunk, 1, "kernel cpus=2\n").chunk(kNamesChunk, 1, "a\n");
+    bytes.chunk(kSitesChunk, 1, "foo+0x1c;bar\n").ops({site, big, release}).ops(c.between);
+    if (c.text != nullptr) bytes.chunk(kTextChunk, 1, c.text);
+    bytes.ops({release}).end();
+    Machine binary(bytes.bytes);
+    ASSERT_TRUE(binary.outcome.panic) << (binary.refused ? to_string(*binary.refused) : "");
+    const std::vector<std::string> frames = binary.outcome.panic->backtrace();
+    const bool holds = std::find(frames.begin(), frames.end(), "foo+0x1c") != frames.end();
+    const std::string text = converted(bytes.bytes, TraceFormat::text);
+    EXPECT_EQ(holds, c.holds) << text;
+    Machine flat(text);
+    ASSERT_TRUE(flat.outcome.panic) << text;
+    EXPECT_EQ(flat.outcome.panic->backtrace(), frames) << text;
+    Machine again(converted(text, TraceFormat::binary));
+    ASSERT_TRUE(again.outcome.panic) << text;
+    EXPECT_EQ(again.outcome.panic->backtrace(), frames) << text;
+  }
 }
 
 // REQ: TRACE-06
