@@ -19,6 +19,22 @@ constexpr std::uint64_t kMostPayload = std::uint64_t{16} << 20;  // of what is n
 
 std::uint64_t padded(std::uint64_t bytes) { return (bytes + 15) & ~std::uint64_t{15}; }
 
+// Whether a record sets bits that its kind does not use.
+bool sets_other_bits(const TraceOp& op) {
+  switch (op.kind()) {
+    case TraceOp::free:
+      return op.flags() != 0 || op.size() != 0;
+    case TraceOp::move:
+      return op.flags() != 0 || op.block != 0 || op.word != 0;
+    case TraceOp::wait:
+      return op.flags() != 0 || op.block != 0;
+    case TraceOp::site:
+      return op.flags() != 0 || op.cpu != kSameCpu || op.word != 0;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 void Trace::Impl::refuse(std::uint64_t byte, const std::string& message,
@@ -143,8 +159,15 @@ void Trace::Impl::check_records(std::span<const TraceOp> records) {
     const std::uint16_t kind = op.kind();
     // One branch for both kinds: which of them comes next nothing can foretell.
     static_assert(TraceOp::malloc == 0 && TraceOp::free == 1);
-    const bool any_type = (kind == TraceOp::free) & (op.type() == TraceOp::kNoType);
-    if ((kind <= TraceOp::free) & (op.block < blocks) & ((op.type() < types) | any_type)) continue;
+    // Each difference is below 0 iff the record is good: a malloc has flags, a free has neither
+    // flags nor a size, and may have no type.
+    const std::uint64_t is_free = kind & 1;
+    const std::uint64_t type = (op.type() + is_free) & TraceOp::kNoType;
+    const std::uint64_t extra = op.flags() | (op.size() & -is_free);
+    const std::uint64_t below = (kind - std::uint64_t{2}) & (op.block - std::uint64_t{blocks}) &
+                                (type - (types + is_free)) & ((extra - 1) ^ (is_free - 1));
+    if (static_cast<std::int64_t>(below) < 0) continue;
+    if (sets_other_bits(op)) break;
     if (kind == TraceOp::move) {
       if (op.cpu != kSameCpu) continue;
     } else if (kind == TraceOp::wait) {
@@ -159,28 +182,42 @@ void Trace::Impl::check_records(std::span<const TraceOp> records) {
   line_ += static_cast<std::uint32_t>(good);
   if (good == records.size()) return;
   const TraceOp& op = records[good];
-  std::string what = "the record ";
+  std::string what = "the record ", expected;
+  const auto names = [&](const char* kind, std::uint64_t number, std::uint64_t count) {
+    what += std::string("names ") + kind + std::to_string(number) + " of " + std::to_string(count);
+  };
   switch (op.kind()) {
     case TraceOp::malloc:
     case TraceOp::free:
-      what += op.block >= blocks
-                  ? "names block " + std::to_string(op.block) + " of " + std::to_string(blocks)
-                  : "names type " + std::to_string(op.type()) + " of " + std::to_string(types);
+      if (op.block >= blocks) {
+        names("block ", op.block, blocks);
+      } else if (op.type() >= types &&
+                 (op.kind() == TraceOp::malloc || op.type() != TraceOp::kNoType)) {
+        names("type ", op.type(), types);
+      } else if (op.kind() == TraceOp::malloc) {
+        what += "has no flags";
+        expected = "M_WAITOK or M_NOWAIT, and others";
+      }
       break;
     case TraceOp::move:
-      what += "names no CPU";
+      if (op.cpu == kSameCpu) what += "names no CPU";
       break;
     case TraceOp::wait:
-      what += "waits beyond the end of time";
+      if (op.word > Clock::kEndOfTime) what += "waits beyond the end of time";
       break;
     case TraceOp::site:
-      what += "names call site " + std::to_string(op.block) + " of " + std::to_string(sites);
+      if (op.block > sites) names("call site ", op.block, sites);
       break;
     default:
       what += "has kind " + std::to_string(op.kind());
+      expected = "kinds 0 to 4";
   }
-  refuse(batch_.offset + good * sizeof(TraceOp), what,
-         op.kind() > TraceOp::site ? "kinds 0 to 4" : "");
+  if (what.back() == ' ') {
+    what += "sets bits that its kind does not use";
+    expected = "zeros";
+    if (op.kind() == TraceOp::site) expected += ", and CPU 65535";
+  }
+  refuse(batch_.offset + good * sizeof(TraceOp), what, std::move(expected));
 }
 
 void Trace::Impl::next_binary() {

@@ -261,6 +261,22 @@ TEST(Trace, BinaryTracesAreCheckedAsTheyAreRead) {
   EXPECT_EQ(records({good, make_trace_op(15, 0, kSameCpu, 0)}), at + "has kind 15");
   EXPECT_EQ(records({good, make_trace_op(TraceOp::wait, 0, kSameCpu, ~std::uint64_t{0})}),
             at + "waits beyond the end of time");
+  // What a text cannot say.
+  TraceOp no_flags = good;
+  no_flags.kind_flags = TraceOp::malloc;
+  EXPECT_EQ(records({good, no_flags}), at + "has no flags");
+  const std::string bits = at + "sets bits that its kind does not use";
+  const auto any = trace_word(0, TraceOp::kNoType), sized = trace_word(7, TraceOp::kNoType);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::free, 0, kSameCpu, any, 2)}), bits);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::free, 0, kSameCpu, sized)}), bits);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::move, 1, 0, 0)}), bits);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::move, 0, 0, 9)}), bits);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::move, 0, 0, 0, 1)}), bits);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::wait, 1, kSameCpu, 5)}), bits);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::wait, 0, kSameCpu, 5, 1)}), bits);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::site, 0, 0, 0)}), bits);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::site, 0, kSameCpu, 1)}), bits);
+  EXPECT_EQ(records({good, make_trace_op(TraceOp::site, 0, kSameCpu, 0, 1)}), bits);
   // What only the machine knows is said as of a text, with the byte.
   EXPECT_EQ(records({good, make_trace_op(TraceOp::move, 0, 7, 0)}),
             "there is no CPU 7: this machine has 2, at byte " + std::to_string(start.size() + 32));
