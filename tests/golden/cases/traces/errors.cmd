@@ -14,7 +14,8 @@ printf 'cpu 0\ncritical { a = malloc 10 M_TEMP M_NOWAIT }\n' | dtmalloc record -
 ls "$TMP" >&2
 dtmalloc replay /nonexistent; echo "status $?" >&2
 dtmalloc record --text --binary x; echo "status $?" >&2
-dtmalloc record "$TMP"; echo "status $?" >&2
-dtmalloc record "$TMP/t" --cpus 8 -o "$TMP/no"; echo "status $?" >&2
-for command in run check; do dtmalloc $command "$TMP/t"; echo "status $?" >&2; done
+cd "$TMP"
+dtmalloc record .; echo "status $?" >&2
+dtmalloc record t --cpus 8 -o no; echo "status $?" >&2
+for command in run check; do dtmalloc $command t; echo "status $?" >&2; done
 exit 0
