@@ -97,6 +97,7 @@ void MachineRun::begin_counting() {
 }
 
 void MachineRun::run_passes() {
+  std::optional<std::uint64_t> ended;  // the clock, where a pass does not count
   begin_counting();
   outcome_ = replayer_ ? replayer_->run() : runner_.run();
   const auto wants_more = [this] {
@@ -107,14 +108,23 @@ void MachineRun::run_passes() {
   };
   if (bounds_.passes != 1 && runner_.repeatable() && outcome_.operations != 0) {
     while (wants_more()) {
+      const Counted before = before_;
+      const std::uint64_t start = kernel_.cpus().clock().now();
       if (counted_.passes == 1) begin_counting();
+      workload::Outcome next = runner_.run_again();
+      // What passes leave behind adds up: those before this one went well.
+      if (bounds_.passes == 0 && (next.panic || next.error)) {
+        before_ = before;
+        ended = start;
+        break;
+      }
       ++counted_.passes;
-      outcome_ = runner_.run_again();
+      outcome_ = std::move(next);
     }
   }
   counted_.cpu_ns = process_cpu_ns() - before_.cpu_ns;
   counted_.operations = outcome_.operations - before_.operations;
-  counted_.virtual_ns = kernel_.cpus().clock().now() - before_.virtual_ns;
+  counted_.virtual_ns = ended.value_or(kernel_.cpus().clock().now()) - before_.virtual_ns;
 }
 
 std::optional<void*> MachineRun::block(const std::string& name) const {

@@ -240,7 +240,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error, const CLI::Ap
       name = name.substr(0, name.find_first_of("= "));
       const std::vector<std::string> of_run = option_names(run);
       if (std::find(of_run.begin(), of_run.end(), name) != of_run.end())
-        text = "the option " + name + " means something to dtmalloc run only";
+        text = "the option " + name + " of dtmalloc run means nothing to dtmalloc" +
+               (command == &app ? "" : " " + command->get_name());
       else
         text = (name.starts_with('-') ? "unknown option " : "unexpected argument ") + name +
                did_you_mean(name, names);

@@ -50,7 +50,7 @@ class Recorder : public OperationLog {
   const Clock& clock_;
   const std::uint64_t cost_;
   const int domains_;
-  std::uint64_t time_ = 0;
+  std::uint64_t time_ = 0;  // what a replay's clock shows behind what is written
   int cpu_;
   int passing_;  // CPU of what passed the time since `time_`
   bool any_ = false;
@@ -186,6 +186,7 @@ void Recorder::perform(Runner::State& state, Thread& thread, const Op& op) {
   write_pause(passing_);
   const int cpu = curcpu->id;
   const std::uint64_t before = written_;
+  const std::uint64_t start = clock_.now();
   try {
     state.perform(thread, op);
   } catch (const KernelPanic&) {  // the replay panics here, too
@@ -195,11 +196,11 @@ void Recorder::perform(Runner::State& state, Thread& thread, const Op& op) {
   if (written_ != before)
     refuse(op, "a flat trace carries no operation in which another thread goes on");
   write(thread, op, cpu);
-  time_ = clock_.now() + cost_;
+  time_ += clock_.now() - start + cost_;
   passing_ = curcpu->id;
 }
 
-// The time that passed since what was written last.
+// The time that a replay is behind.
 void Recorder::write_pause(int cpu) {
   const std::uint64_t now = clock_.now();
   if (now < time_ + std::max<std::uint64_t>(cost_, 1)) return;
@@ -232,12 +233,16 @@ void Recorder::write(const Thread& thread, Op op, int cpu) {
   }
   const bool has_cpu = op.target.name != kNone;
   op.cpu = cpu != cpu_ && has_cpu ? static_cast<std::uint16_t>(cpu) : kSameCpu;
+  const auto add = [this](TraceOp extra) {  // that the run has not
+    writer_.operation(extra, kNone);
+    time_ += cost_;
+  };
   if (cpu != cpu_ && !has_cpu)
-    writer_.operation(make_trace_op(TraceOp::move, 0, static_cast<std::uint16_t>(cpu), 0), kNone);
+    add(make_trace_op(TraceOp::move, 0, static_cast<std::uint16_t>(cpu), 0));
   cpu_ = cpu;
   // The first statement ends boot.
   if (!any_ && (op.kind == OpKind::type || op.kind == OpKind::zone))
-    writer_.operation(make_trace_op(TraceOp::wait, 0, kSameCpu, 0), kNone);
+    add(make_trace_op(TraceOp::wait, 0, kSameCpu, 0));
   any_ = true;
   const auto size = static_cast<std::uint64_t>(op.value.number);
   if (op.kind == OpKind::malloc && size <= TraceOp::kSizeMask) {

@@ -104,6 +104,9 @@ TEST(Traces, LoopsDrawsAndPausesAreCarried) {
       "kernel cpus=3 cost=0ns\nthread \"a\" cpu=1 { repeat 40 as i { x[i] = malloc 64 M_TEMP "
       "M_WAITOK\n wait 3us } }\nthread \"b\" cpu=2 { repeat 40 as i { free x[i] } }\njoin\n"
       "zone Z \"z\" size=64\nz[uniform(1,9)] = uma_zalloc Z M_NOWAIT\nreclaim drain\n",
+      "kernel cpus=2 cost=1us\nthread \"w\" cpu=1 { repeat 20 as i { a[i] = malloc 64 M_TEMP "
+      "M_WAITOK\n expect inuse(M_TEMP) > 0 } }\nrepeat 20 as i { b[i] = malloc 64 M_TEMP "
+      "M_WAITOK\n expect inuse(M_TEMP) > 0 }\njoin\nwait 1s\nreclaim drain\nwait 5us\n",
       "repeat 3 as i { a[i] = malloc 70000 M_TEMP M_WAITOK }\nfree a[1]\nfree a[1]\n"};
   for (const char* text : texts) {
     const auto parsed = workload::parse(text, "t.wl");

@@ -13,6 +13,11 @@ printf 'type M_A "a"\na = malloc 70000 M_A M_WAITOK\nfree a\nfree a\n' | dtmallo
 echo "status $?" >&2
 printf 'type M_A "a"\na = malloc 16 M_A M_WAITOK\nfree b\n' | dtmalloc overhead - -o out
 echo "status $?" >&2
+# What one pass leaves behind is too much for a second one: then one is what is measured.
+printf 'zone Z "z" size=64 limit=4\na = uma_zalloc Z M_WAITOK\n' >one.wl
+dtmalloc overhead one.wl -o one.out
+echo "status $?" >&2
+rm one.wl one.out
 echo 'type M_A "a"' | dtmalloc overhead - -o out
 s=$?
 ls
